@@ -25,6 +25,6 @@ pub use crate::kernel::{
     Prepared, Scalar, Signed, SimdgroupMatrix, Slice, SliceMut, Stored, ThreadArray,
     ThreadgroupArray, Val,
 };
-pub use crate::{Buffer, Device, Dispatch, Grid};
+pub use crate::{Buffer, Device, Dispatch, Grid, bf16, f16};
 pub use invar_ir::{Order, Scope, Spaces};
 pub use invar_macros::{KernelData, device_fn, function_constant, kernel};

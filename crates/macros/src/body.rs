@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
@@ -13,24 +13,26 @@ use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Token
 use crate::attributes;
 use crate::foreign;
 use crate::groups;
+use crate::lengths::Lengths;
 use crate::places::{NO_POINTERS, is_place, table as table_of};
 use crate::refuse::refuse;
 use crate::returns;
-use crate::source::{located, place};
-use crate::variables::{Changed, assigns, variable};
+use crate::source::{located, place, shown_as, words};
+use crate::variables::{Changed, Matches, assigns, variable};
 
 /// A type in a kernel: numbers are its values.
 pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
     let ty = groups::ungrouped_type(ty);
+    let here = located(ty);
     match ty {
         Type::Tuple(tuple) => {
             let parts: Vec<_> = tuple.elems.iter().map(in_kernel).collect::<Result<_>>()?;
-            Ok(quote!((#(#parts,)*)))
+            Ok(quote_spanned!(here=> (#(#parts,)*)))
         }
         Type::Paren(inner) => in_kernel(&inner.elem),
         Type::Path(_) | Type::Array(_) => {
             foreign::known_type(ty)?;
-            Ok(quote!(::invar::kernel::Val<#ty>))
+            Ok(quote_spanned!(here=> ::invar::kernel::Val<#ty>))
         }
         _ => refuse(
             ty,
@@ -49,6 +51,10 @@ pub struct Body {
     /// The loops around, innermost last.
     pub(crate) loops: Vec<crate::loops::Loop>,
     device_fn: bool,
+    /// The type of what a device function gives back.
+    pub(crate) output: Option<TokenStream>,
+    /// The parameters in angle brackets.
+    generics: syn::Generics,
 }
 
 /// An identifier that no word of the author's can be.
@@ -78,16 +84,16 @@ fn tail_of(expr: &Expr) -> TokenStream {
 
 /// Variables as nested pairs: `(a, (b, ()))`; for a pattern each with `mut`.
 pub(crate) fn nest(names: &[Ident], mutable: bool) -> TokenStream {
-    let mutable = mutable.then(|| quote!(mut));
+    let mutable = mutable.then(|| words!(mut));
     names
         .iter()
         .rev()
-        .fold(quote!(()), |inner, name| quote!((#mutable #name, #inner)))
+        .fold(words!(()), |inner, name| words!((#mutable #name, #inner)))
 }
 
 pub(crate) fn name_texts(names: &[Ident]) -> TokenStream {
     let names = names.iter().map(Ident::to_string);
-    quote!(&[#(#names),*])
+    words!(&[#(#names),*])
 }
 
 /// Whether control never comes to the end of a block.
@@ -159,9 +165,9 @@ struct Side {
 pub(crate) fn assign(names: &[Ident], value: &Ident) -> TokenStream {
     let targets = nest(names, false);
     if names.is_empty() {
-        quote!(let () = #value;)
+        words!(let () = #value;)
     } else {
-        quote!(#targets = #value;)
+        words!(#targets = #value;)
     }
 }
 
@@ -169,6 +175,24 @@ pub(crate) fn assign(names: &[Ident], value: &Ident) -> TokenStream {
 fn makes_array(call: &Macro) -> bool {
     let mut names = ["threadgroup", "thread", "constant"].iter();
     names.any(|name| call.path.is_ident(name))
+}
+
+/// The name of a comparison.
+fn comparison(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Eq(_) => "eq",
+        BinOp::Ne(_) => "ne",
+        BinOp::Lt(_) => "lt",
+        BinOp::Le(_) => "le",
+        BinOp::Gt(_) => "gt",
+        BinOp::Ge(_) => "ge",
+        _ => return None,
+    })
+}
+
+/// The first word of an expression.
+fn first_word(expr: &Expr) -> TokenStream {
+    expr.to_token_stream().into_iter().take(1).collect()
 }
 
 /// Whether nothing behind the expression runs.
@@ -190,8 +214,13 @@ fn idle(expr: &Expr) -> bool {
 
 impl Body {
     /// For a kernel with these parameters, and whether they are variables.
-    pub fn of_kernel(parameters: impl Iterator<Item = (String, bool)>) -> Body {
+    pub fn of_kernel(
+        parameters: impl Iterator<Item = (String, bool)>,
+        generics: &syn::Generics,
+    ) -> Body {
         Body {
+            output: None,
+            generics: generics.clone(),
             locals: vec![parameters.collect()],
             hidden: vec![HashMap::new()],
             loops: Vec::new(),
@@ -200,10 +229,15 @@ impl Body {
     }
 
     /// For a device function with these parameters, and whether they are variables.
-    pub fn of_device_fn(parameters: impl Iterator<Item = (String, bool)>) -> Body {
+    pub fn of_device_fn(
+        parameters: impl Iterator<Item = (String, bool)>,
+        generics: &syn::Generics,
+        output: Option<TokenStream>,
+    ) -> Body {
         Body {
             device_fn: true,
-            ..Body::of_kernel(parameters)
+            output,
+            ..Body::of_kernel(parameters, generics)
         }
     }
 
@@ -214,10 +248,13 @@ impl Body {
         }
         let block = returns::at_the_end(block);
         if returns::has_return(&block) {
-            self.run_once(&block)
-        } else {
-            self.block(&block)
+            return self.run_once(&block);
         }
+        let mut body = self.block(&block)?;
+        if block_leaves(&block) {
+            body.extend(words!(; ::invar::kernel::never()));
+        }
+        Ok(body)
     }
 
     pub(crate) fn scoped<R>(&mut self, f: impl FnOnce(&mut Body) -> R) -> R {
@@ -249,7 +286,7 @@ impl Body {
             }
             let hidden = if surely {
                 let keeps = hidden(&format!("_hidden_{}", name.unraw()));
-                kept.extend(quote!(let #keeps = #name;));
+                kept.extend(words!(let #keeps = #name;));
                 Hidden::Kept(keeps)
             } else {
                 Hidden::Perhaps(name.clone())
@@ -335,6 +372,10 @@ impl Body {
     }
 
     fn statement(&mut self, statement: &Stmt) -> Result<TokenStream> {
+        shown_as(statement, || self.one_statement(statement))
+    }
+
+    fn one_statement(&mut self, statement: &Stmt) -> Result<TokenStream> {
         match statement {
             Stmt::Local(local) => {
                 let attributes = attributes::of_local(local);
@@ -352,14 +393,14 @@ impl Body {
                             *is_variable = known.copied().unwrap_or(*is_variable);
                         });
                 }
-                Ok(quote!(#kept #(#attributes)* #words))
+                Ok(words!(#kept #(#attributes)* #words))
             }
             Stmt::Expr(expr, semicolon) => {
                 let attributes = attributes::of_statement(expr);
                 let expr = self.bare(expr)?;
                 Ok(match attributes.is_empty() {
-                    true => quote!(#expr #semicolon),
-                    false => quote!(#(#attributes)* { #expr #semicolon }),
+                    true => words!(#expr #semicolon),
+                    false => words!(#(#attributes)* { #expr #semicolon }),
                 })
             }
             Stmt::Macro(call) => self.macro_call(&call.mac),
@@ -392,7 +433,7 @@ impl Body {
         let ty = match ty {
             Some(ty) => {
                 let ty = in_kernel(ty)?;
-                quote!(: #ty)
+                words!(: #ty)
             }
             None => TokenStream::new(),
         };
@@ -408,9 +449,9 @@ impl Body {
                     Some(_) => {
                         let value =
                             quote_spanned!(located(&init.expr)=> ::invar::kernel::variable(#value));
-                        quote!(let #mutable #name #ty = #value;)
+                        words!(let #mutable #name #ty = #value;)
                     }
-                    None => quote!(let #name #ty = #value;),
+                    None => words!(let #name #ty = #value;),
                 })
             }
             Pat::Tuple(tuple) => {
@@ -418,7 +459,7 @@ impl Body {
                     .elems
                     .iter()
                     .try_for_each(|part| self.bind_part(part))?;
-                Ok(quote!(let #tuple #ty = #value;))
+                Ok(words!(let #tuple #ty = #value;))
             }
             Pat::Slice(slice) => {
                 let parts = &slice.elems;
@@ -439,10 +480,10 @@ impl Body {
             // Of an element only the fields that are named are read.
             Pat::Struct(structure) if ty.is_empty() && is_place(&init.expr) => {
                 let spot = self.place(&init.expr, false)?;
-                self.take_apart(structure, &quote!(= #spot), true)
+                self.take_apart(structure, &words!(= #spot), true)
             }
-            Pat::Struct(structure) => self.take_apart(structure, &quote!(#ty = #value), false),
-            Pat::Wild(wild) => Ok(quote!(let #wild #ty = #value;)),
+            Pat::Struct(structure) => self.take_apart(structure, &words!(#ty = #value), false),
+            Pat::Wild(wild) => Ok(words!(let #wild #ty = #value;)),
             other => refuse(
                 other,
                 "`let` binds a name, a tuple, the components of a vector or the fields of a struct",
@@ -481,18 +522,18 @@ impl Body {
             let part = quote_spanned!(located(name)=> #whole.#name());
             reads.push(if is_spot {
                 let place = place(name);
-                quote!(::invar::kernel::read(::invar::kernel::at(#place, #part)))
+                words!(::invar::kernel::read(::invar::kernel::at(#place, #part)))
             } else {
                 part
             });
             names.push(name);
         }
         let rest = &structure.rest;
-        let kind = if is_spot { quote!(Spot) } else { quote!(Val) };
+        let kind = if is_spot { words!(Spot) } else { words!(Val) };
         // The pattern has rustc say which field is missing.
         let complete =
             quote_spanned!(path.span()=> let _ = |#path { #(#names: _,)* #rest }: #path| (););
-        Ok(quote!(let (#(#parts,)*) = {
+        Ok(words!(let (#(#parts,)*) = {
             #complete
             let #whole #value;
             let #whole: ::invar::kernel::#kind<#path> = #whole;
@@ -505,11 +546,7 @@ impl Body {
         if call.path.is_ident("constant") {
             return self.constant_table(pat, call);
         }
-        let make = if call.path.is_ident("threadgroup") {
-            quote!(threadgroup_array)
-        } else {
-            quote!(thread_array)
-        };
+        let make = call.path.require_ident()?;
         if let Some(ty) = ty {
             return refuse(
                 ty,
@@ -526,11 +563,25 @@ impl Body {
                 "an array is an element and a number: `threadgroup!([f32; 256])`",
             )
         })?;
-        let (name, element, length) = (&name.ident, &array.elem, &array.len);
-        foreign::known_element(element)?;
+        let name = &name.ident;
         self.declare(name);
         let (text, place) = (name.to_string(), place(call));
-        Ok(quote!(let #name = ::invar::kernel::#make::<#element>(#text, #length, #place);))
+        let lengths = Lengths::of(&array, &self.generics);
+        foreign::known_element(lengths.leaf)?;
+        let (leaf, length) = (lengths.leaf, &array.len);
+        let here = located(call);
+        if let Some(element) = lengths.element() {
+            let make = format_ident!("{make}_array");
+            return Ok(quote_spanned!(here=>
+                let #name = ::invar::kernel::#make::<#element>(#text, #length, #place);));
+        }
+        let make = format_ident!("{make}_rows");
+        let (part, all) = (lengths.part(), &lengths.all);
+        Ok(
+            quote_spanned!(here=> let #name = ::invar::kernel::#make::<#leaf, #part>(
+            #text, &[#(::invar::kernel::row_length(#all)),*], #place,
+        );),
+        )
     }
 
     /// `let table = constant!(TABLE);`
@@ -545,7 +596,7 @@ impl Body {
         })?;
         let (name, table) = (&name.ident, table_of(&table));
         self.declare(name);
-        Ok(quote!(let #name = #table;))
+        Ok(words!(let #name = #table;))
     }
 
     fn macro_call(&mut self, call: &Macro) -> Result<TokenStream> {
@@ -571,19 +622,12 @@ impl Body {
 
     /// `matches!(x, 1..=5 if y > 0)`.
     fn matches(&mut self, call: &Macro) -> Result<TokenStream> {
-        let parse = |input: syn::parse::ParseStream| {
-            let subject: Expr = input.parse()?;
-            input.parse::<syn::Token![,]>()?;
-            let pattern = Pat::parse_multi_with_leading_vert(input)?;
-            let guard = match input.parse::<Option<syn::Token![if]>>()? {
-                Some(word) => Some((word, input.parse::<Expr>()?)),
-                None => None,
-            };
-            input.parse::<Option<syn::Token![,]>>()?;
-            Ok((subject, pattern, guard))
-        };
-        let (subject, pattern, guard) = parse.parse2(call.tokens.clone())?;
-        let guard = guard.map(|(word, guard)| quote!(#word #guard));
+        let Matches {
+            subject,
+            pattern,
+            guard,
+        } = Matches::of(call)?;
+        let guard = guard.map(|(word, guard)| words!(#word #guard));
         let whole = quote_spanned!(located(call)=>
             match #subject { #pattern #guard => true, _ => false });
         self.match_(&syn::parse2(whole)?)
@@ -595,7 +639,7 @@ impl Body {
         let parts = call.parse_body_with(parser)?;
         let mut parts = parts.iter();
         let text = match parts.next() {
-            None => quote!(""),
+            None => words!(""),
             Some(Expr::Lit(text)) if matches!(text.lit, Lit::Str(_)) => text.to_token_stream(),
             Some(other) => {
                 return refuse(other, "the text to print stands here, in quotes");
@@ -625,14 +669,38 @@ impl Body {
         self.bare(expr)
     }
 
+    /// What decides.
+    pub(crate) fn condition(&mut self, expr: &Expr) -> Result<TokenStream> {
+        if let Expr::Assign(assign) = expr {
+            return refuse(
+                assign.eq_token,
+                "`=` gives a variable its value: to compare write `==`",
+            );
+        }
+        self.expr(expr)
+    }
+
     /// An expression without its attributes.
     fn bare(&mut self, expr: &Expr) -> Result<TokenStream> {
+        shown_as(expr, || self.translated(expr))
+    }
+
+    fn translated(&mut self, expr: &Expr) -> Result<TokenStream> {
         match expr {
             Expr::Lit(lit) => literal(&lit.lit, None),
             Expr::Path(path) => self.path(path),
             Expr::Paren(inner) => {
                 let inner = self.expr(&inner.expr)?;
-                Ok(quote!((#inner)))
+                Ok(words!((#inner)))
+            }
+            // What the function gives back.
+            Expr::Group(inner) => {
+                let value = self.expr(&inner.expr)?;
+                let Some(ty) = &self.output else {
+                    return Ok(value);
+                };
+                let given = hidden_at("returned", &inner.expr);
+                Ok(words!({ let #given: #ty = #value; #given }))
             }
             Expr::Unary(unary) => self.unary(unary),
             Expr::Binary(binary) => self.binary(binary),
@@ -656,9 +724,9 @@ impl Body {
                     .map(|e| self.expr(e))
                     .collect::<Result<_>>()?;
                 Ok(if parts.is_empty() {
-                    quote!(())
+                    words!(())
                 } else {
-                    quote!((#(#parts,)*))
+                    words!((#(#parts,)*))
                 })
             }
             Expr::Block(block) => {
@@ -668,7 +736,7 @@ impl Body {
                     return refuse(label, why);
                 }
                 let block = self.block(&block.block)?;
-                Ok(quote!({ #block }))
+                Ok(words!({ #block }))
             }
             Expr::If(if_) => self.if_(if_),
             Expr::Match(match_) => self.match_(match_),
@@ -714,19 +782,8 @@ impl Body {
         if assigns(op) {
             return self.assign_op(binary);
         }
-        let compare = match op {
-            BinOp::Eq(_) => "eq",
-            BinOp::Ne(_) => "ne",
-            BinOp::Lt(_) => "lt",
-            BinOp::Le(_) => "le",
-            BinOp::Gt(_) => "gt",
-            BinOp::Ge(_) => "ge",
-            BinOp::And(_) | BinOp::Or(_) => return self.lazy(binary),
-            _ => {
-                let left = self.expr(&binary.left)?;
-                let right = self.at(binary, &binary.right)?;
-                return Ok(quote_spanned!(located(binary)=> (#left #op #right)));
-            }
+        let Some(compare) = comparison(op) else {
+            return self.chain(binary);
         };
         let left = self.expr(&binary.left)?;
         let right = self.at(binary, &binary.right)?;
@@ -737,9 +794,55 @@ impl Body {
         Ok(quote_spanned!(located(binary)=> (match (#left, #right) { #sides => #compared })))
     }
 
+    /// `a + b * c - d`, `a && b && c`: from the left, term by term.
+    fn chain(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
+        // More terms than these are no longer nested in each other: rustc has no room for any number.
+        const NESTED: usize = 32;
+        let (mut first, mut steps) = (&*binary.left, vec![binary]);
+        while let Expr::Binary(inner) = first
+            && !assigns(&inner.op)
+            && comparison(&inner.op).is_none()
+        {
+            attributes::none(&inner.attrs)?;
+            steps.push(inner);
+            first = &inner.left;
+        }
+        let (mut value, whole) = (self.expr(first)?, hidden("whole"));
+        let begin = first_word(first);
+        let is_long = steps.len() > NESTED;
+        let mut before = TokenStream::new();
+        for step in steps.into_iter().rev() {
+            let (right, op) = (&step.right, &step.op);
+            let place = place(quote!(#begin #right));
+            if is_long {
+                before.extend(words!(let #whole = #value;));
+                value = whole.to_token_stream();
+            }
+            value = match op {
+                BinOp::And(_) | BinOp::Or(_) => self.lazy(&value, step, &place)?,
+                _ => {
+                    let here = located(begin.clone());
+                    let operand = self.expr(right)?;
+                    let operand = quote_spanned!(located(right)=>
+                        ::invar::kernel::at(#place, #operand));
+                    quote_spanned!(here=> (#value #op #operand))
+                }
+            };
+        }
+        if is_long {
+            return Ok(words!(({ #before #value })));
+        }
+        Ok(value)
+    }
+
     /// `&&` and `||`: the right side is evaluated only where it decides, unless there is no difference.
-    fn lazy(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
-        let and = matches!(binary.op, BinOp::And(_));
+    fn lazy(
+        &mut self,
+        left: &TokenStream,
+        binary: &syn::ExprBinary,
+        place: &TokenStream,
+    ) -> Result<TokenStream> {
+        let (and, op) = (matches!(binary.op, BinOp::And(_)), &binary.op);
         let changed = self.changed().expr(&binary.right).names();
         if let Some(name) = changed.first() {
             return refuse(
@@ -747,19 +850,19 @@ impl Body {
                 "the right side of `&&` and `||` changes no variable: write an `if`",
             );
         }
-        let left = self.expr(&binary.left)?;
+        let right = self.expr(&binary.right)?;
+        let at_op = located(op);
         if idle(&binary.right) {
-            let right = self.at(binary, &binary.right)?;
-            return Ok(if and {
-                quote!((#left & #right))
-            } else {
-                quote!((#left | #right))
-            });
+            let right =
+                quote_spanned!(located(&binary.right)=> ::invar::kernel::at(#place, #right));
+            let both = Ident::new(if and { "both" } else { "either" }, op.span());
+            let sides = hidden_at("sides", op);
+            let joined = quote_spanned!(at_op=> ::invar::kernel::compare::#both(#sides));
+            return Ok(words!((match (#left, #right) { #sides => #joined })));
         }
-        let (right, place) = (self.expr(&binary.right)?, place(binary));
-        let known = quote!(::invar::kernel::compare::known(!#and));
+        let known = words!(::invar::kernel::compare::known(!#and));
         let (then, otherwise) = if and { (right, known) } else { (known, right) };
-        Ok(quote! {
+        Ok(words! {
             ::invar::kernel::if_(
                 #left, #place, &[], (), |()| ((#then), ()), |()| ((#otherwise), ()),
             ).0
@@ -774,12 +877,19 @@ impl Body {
         if is_place(inner) {
             let mutable = reference.mutability.is_some();
             let make = if mutable {
-                quote!(place_mut)
+                words!(place_mut)
             } else {
-                quote!(place)
+                words!(place)
             };
             let spot = self.place(inner, mutable)?;
             return Ok(quote_spanned!(located(inner)=> ::invar::kernel::#make(#spot)));
+        }
+        if let Expr::Path(path) = inner
+            && reference.mutability.is_none()
+            && !self.is_own(&path.path)
+        {
+            foreign::known_value(&path.path)?;
+            return Ok(table_of(path));
         }
         match variable(inner) {
             Some(name) if reference.mutability.is_some() && self.is_variable(name) => refuse(
@@ -875,13 +985,13 @@ impl Body {
         // A side that is left gives what the other one does, and that is not used.
         let all_leave = then.leaves && otherwise.leaves;
         let [(then, give), (otherwise, give_otherwise)] = [then, otherwise].map(|side| {
-            let never = (side.leaves && !all_leave).then(|| quote!(; ::invar::kernel::never()));
+            let never = (side.leaves && !all_leave).then(|| words!(; ::invar::kernel::never()));
             let words = side.words;
-            (quote!(#words #never), hidden_at("give", side.tail))
+            (words!(#words #never), hidden_at("give", side.tail))
         });
         let (texts, vars, pattern) = (name_texts(names), nest(names, false), nest(names, true));
         let assign = assign(names, &after);
-        quote!({
+        words!({
             let (#given, #after) = ::invar::kernel::if_(
                 #condition, #place, #texts, #vars,
                 |#pattern| { let #give = { #then }; (#give, #vars) },
@@ -899,7 +1009,7 @@ impl Body {
                 "a kernel has no `if let`: compare, or `match` numbers",
             );
         }
-        let condition = self.expr(&if_.cond)?;
+        let condition = self.condition(&if_.cond)?;
         let (word, test) = (&if_.if_token, &if_.cond);
         let place = place(quote!(#word #test));
         let mut changed = self.changed().block(&if_.then_branch);
@@ -948,13 +1058,20 @@ impl Body {
                 other => match bound(other) {
                     Some(name) => body.bind(name, &subject),
                     None => {
-                        let why = "the last arm of a kernel's `match` is `_` or a name";
+                        let is_name = matches!(other, Pat::Ident(name) if is_constant(&name.ident));
+                        let why = match is_name {
+                            true => {
+                                "a name in capitals is a constant: the last arm of a kernel's `match` is `_` or \
+                                 a name in small letters"
+                            }
+                            false => "the last arm of a kernel's `match` is `_` or a name",
+                        };
                         return refuse(other, why);
                     }
                 },
             };
             let last = body.expr(&last.body)?;
-            Ok(quote!(#bind #last))
+            Ok(words!(#bind #last))
         })?;
         let mut rest_leaves = expr_leaves(&last.body);
         for arm in arms.iter().rev() {
@@ -962,11 +1079,11 @@ impl Body {
                 let bind = bound(&arm.pat).map(|name| {
                     let bind = body.bind(name, &subject);
                     // It stands in the condition and in the arm, and may be used in one of them.
-                    quote!(#bind let _ = &#name;)
+                    words!(#bind let _ = &#name;)
                 });
                 let condition = body.arm(arm, &subject, bind.as_ref())?;
                 let words = body.expr(&arm.body)?;
-                Ok((condition, quote!(#bind #words)))
+                Ok((condition, words!(#bind #words)))
             })?;
             let then = Side {
                 words,
@@ -981,14 +1098,14 @@ impl Body {
             rest_leaves &= then.leaves;
             out = Body::branch(&condition, &place(&arm.pat), &names, then, rest);
         }
-        Ok(quote!({ let #subject = #value; #out }))
+        Ok(words!({ let #subject = #value; #out }))
     }
 
     /// A name for what is matched.
     fn bind(&mut self, name: &Ident, subject: &Ident) -> TokenStream {
         let kept = self.hide([name], true);
         self.declare(name);
-        quote!(#kept let #name = #subject;)
+        words!(#kept let #name = #subject;)
     }
 
     /// Whether an arm is taken: its pattern fits, and then its condition holds.
@@ -1008,17 +1125,17 @@ impl Body {
         if let Some(name) = self.changed().expr(guard).names().first() {
             return refuse(name, "the condition of an arm changes no variable");
         }
-        let holds = self.expr(guard)?;
-        let holds = quote!({ #bind #holds });
+        let holds = self.condition(guard)?;
+        let holds = words!({ #bind #holds });
         if always {
             return Ok(holds);
         }
         let fits = self.pattern(&arm.pat, subject)?;
         if idle(guard) {
-            return Ok(quote!((#fits & #holds)));
+            return Ok(words!((#fits & #holds)));
         }
         let place = place(quote!(#word #guard));
-        Ok(quote! {
+        Ok(words! {
             ::invar::kernel::if_(
                 #fits, #place, &[], (),
                 |()| (#holds, ()), |()| (::invar::kernel::compare::known(false), ()),
@@ -1032,41 +1149,41 @@ impl Body {
         match pat {
             Pat::Lit(lit) => {
                 let lit = literal(&lit.lit, None)?;
-                Ok(quote!(::invar::kernel::compare::eq((#subject, #lit))))
+                Ok(words!(::invar::kernel::compare::eq((#subject, #lit))))
             }
             Pat::Ident(name) if is_constant(&name.ident) => {
                 let name = &name.ident;
-                Ok(quote!(::invar::kernel::compare::eq((
+                Ok(words!(::invar::kernel::compare::eq((
                     #subject, ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#here, #name))
                 ))))
             }
             Pat::Path(path) => {
                 let constant = self.path(path)?;
-                Ok(quote!(::invar::kernel::compare::eq((#subject, #constant))))
+                Ok(words!(::invar::kernel::compare::eq((#subject, #constant))))
             }
             Pat::Or(or) => {
                 let mut cases = or.cases.iter().map(|case| self.pattern(case, subject));
                 let first = cases
                     .next()
                     .unwrap_or_else(|| refuse(or, "a pattern has cases"))?;
-                cases.try_fold(first, |all, case| case.map(|case| quote!((#all | #case))))
+                cases.try_fold(first, |all, case| case.map(|case| words!((#all | #case))))
             }
             Pat::Range(range) => {
                 let below = match range.limits {
-                    syn::RangeLimits::HalfOpen(_) => quote!(lt),
-                    syn::RangeLimits::Closed(_) => quote!(le),
+                    syn::RangeLimits::HalfOpen(_) => words!(lt),
+                    syn::RangeLimits::Closed(_) => words!(le),
                 };
-                let compare = quote!(::invar::kernel::compare);
+                let compare = words!(::invar::kernel::compare);
                 let mut bounds = Vec::new();
                 if let Some(start) = &range.start {
                     let start = self.expr(start)?;
-                    bounds.push(quote!(#compare::ge((#subject, #start))));
+                    bounds.push(words!(#compare::ge((#subject, #start))));
                 }
                 if let Some(end) = &range.end {
                     let end = self.expr(end)?;
-                    bounds.push(quote!(#compare::#below((#subject, #end))));
+                    bounds.push(words!(#compare::#below((#subject, #end))));
                 }
-                Ok(quote!((#(#bounds)&*)))
+                Ok(words!((#(#bounds)&*)))
             }
             Pat::Paren(inner) => self.pattern(&inner.pat, subject),
             other => refuse(
@@ -1087,7 +1204,7 @@ impl Body {
             );
         }
         let place = place(return_);
-        Ok(quote!(::invar::kernel::return_(#place)))
+        Ok(words!(::invar::kernel::return_(#place)))
     }
 }
 
@@ -1119,15 +1236,22 @@ fn is_other_truth(last: &Pat, arms: &[syn::Arm]) -> bool {
 
 /// Whether a name is written as constants are.
 fn is_constant(name: &Ident) -> bool {
-    name.to_string().chars().all(|c| !c.is_lowercase())
+    let name = name.to_string();
+    name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase)
 }
 
 /// A number or truth value, with the sign before it.
 fn literal(lit: &Lit, minus: Option<&syn::Token![-]>) -> Result<TokenStream> {
+    if let Lit::Int(number) = lit
+        && !number.suffix().is_empty()
+    {
+        let ty: Type = syn::parse2(Ident::new(number.suffix(), number.span()).into_token_stream())?;
+        foreign::known_type(&ty)?;
+    }
     match lit {
         Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) | Lit::Byte(_) => {
             let place = place(quote!(#minus #lit));
-            Ok(quote_spanned!(located(quote!(#minus #lit))=>
+            Ok(quote_spanned!(located(words!(#minus #lit))=>
                 ::invar::kernel::lit(#minus #lit, #place)))
         }
         _ => refuse(lit, foreign::NO_TEXT),

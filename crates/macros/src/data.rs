@@ -1,14 +1,18 @@
 //! `#[derive(KernelData)]` and `#[function_constant]`.
 
-use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Error, Fields, ItemStruct, LitInt, Meta, Result, Token, TraitItemConst, Visibility};
+use syn::{
+    DeriveInput, Error, Fields, ItemStruct, LitInt, Meta, Result, Token, TraitItemConst, Type,
+    Visibility,
+};
 
 use crate::foreign;
 use crate::refuse::refuse;
+use crate::source::located;
 
 /// That a struct lies in memory as C's do, and nothing puts its fields elsewhere.
 fn known_layout(item: &ItemStruct) -> Result<()> {
@@ -34,11 +38,9 @@ fn known_layout(item: &ItemStruct) -> Result<()> {
     )
 }
 
-/// `#[derive(KernelData)]`.
-pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
-    let item: ItemStruct = syn::parse2(item)
-        .map_err(|e| Error::new(e.span(), "kernels hold structs: no enums and no unions"))?;
-    let (vis, name) = (&item.vis, &item.ident);
+/// The fields of a struct that kernels can hold, wherever they lie.
+fn known_fields(item: &ItemStruct) -> Result<Vec<(&Ident, &Type)>> {
+    let name = &item.ident;
     let Fields::Named(fields) = &item.fields else {
         return refuse(name, "fields of a kernel's struct have names");
     };
@@ -48,40 +50,135 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
     if fields.named.is_empty() {
         return refuse(name, "a kernel's struct has a field");
     }
-    known_layout(&item)?;
-    let (values, spots) = (format_ident!("{name}Value"), format_ident!("{name}Place"));
-    let names: Vec<_> = fields
-        .named
-        .iter()
-        .filter_map(|f| f.ident.as_ref())
+    let fields = fields.named.iter();
+    let fields: Vec<_> = fields
+        .filter_map(|f| Some((f.ident.as_ref()?, &f.ty)))
         .collect();
-    let types: Vec<_> = fields.named.iter().map(|f| &f.ty).collect();
-    types.iter().try_for_each(|ty| foreign::known_element(ty))?;
+    for (field, ty) in &fields {
+        foreign::known_element(ty)?;
+        let other = fields.iter().find(|(n, _)| setter(n) == **field);
+        if let Some((other, _)) = other {
+            let why =
+                format!("what sets the field `{other}` has this name: give the field another one");
+            return refuse(field, &why);
+        }
+    }
+    Ok(fields)
+}
+
+/// What sets a field.
+fn setter(field: &Ident) -> Ident {
+    format_ident!("set_{}", field.unraw(), span = field.span())
+}
+
+/// `#[derive(KernelData)]`.
+pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
+    let item: ItemStruct = syn::parse2(item)
+        .map_err(|e| Error::new(e.span(), "kernels hold structs: no enums and no unions"))?;
+    let fields = known_fields(&item)?;
+    known_layout(&item)?;
+    Ok(described(&item, &fields))
+}
+
+/// What stands for a struct that was refused, so that its uses are no errors of their own.
+pub fn stand_in(item: TokenStream) -> TokenStream {
+    let Ok(item) = syn::parse2::<DeriveInput>(item) else {
+        return TokenStream::new();
+    };
+    if !item.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    if let Ok(item) = syn::parse2::<ItemStruct>(item.to_token_stream())
+        && let Ok(fields) = known_fields(&item)
+    {
+        return described(&item, &fields);
+    }
+    let name = &item.ident;
+    quote! {
+        impl ::invar::kernel::Data for #name {
+            type Repr = ();
+
+            fn values(_none: &(), _into: &mut ::std::vec::Vec<::invar::ir::Value>) {}
+            fn rebuild(_none: &mut dyn ::core::iter::Iterator<Item = ::invar::ir::Value>) {}
+            fn types(_into: &mut ::std::vec::Vec<::invar::ir::Type>) {}
+        }
+
+        impl ::invar::kernel::Stored for #name {
+            type At = ();
+            const VALUE: ::core::option::Option<::invar::ir::Type> = ::core::option::Option::None;
+
+            fn element() -> ::invar::ir::ElementType {
+                ::core::unreachable!()
+            }
+
+            fn at(_spot: ::invar::kernel::SpotId) {}
+            fn load(_place: &::invar::ir::Place) {}
+            fn store(_place: &::invar::ir::Place, _none: &()) {}
+        }
+
+        impl ::invar::kernel::Struct for #name {
+            const FIELDS: &'static [&'static str] = &[];
+        }
+
+        // SAFETY: what has errors is never run.
+        unsafe impl ::invar::Element for #name {
+            const SCALAR: ::core::option::Option<::invar::ir::Scalar> = ::core::option::Option::None;
+        }
+    }
+}
+
+/// What kernels know of a struct.
+fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
+    let (vis, name) = (&item.vis, &item.ident);
+    let (values, spots) = (format_ident!("{name}Value"), format_ident!("{name}Place"));
+    let (names, types): (Vec<_>, Vec<_>) = fields.iter().copied().unzip();
     let texts: Vec<_> = names.iter().map(|n| n.unraw().to_string()).collect();
     let text = name.to_string();
     let numbers: Vec<u32> = (0..).take(names.len()).collect();
-    let sets: Vec<_> = names
-        .iter()
-        .map(|n| format_ident!("set_{}", n.unraw(), span = n.span()))
-        .collect();
+    let sets: Vec<_> = names.iter().map(|n| setter(n)).collect();
     let padding = format!(
         "there are unused bytes between or behind the fields of `{name}`: order them by size, or add fields"
     );
-    Ok(quote! {
+    // rustc tells what is wrong with a type once, on the type.
+    let each = |of: fn(&Type) -> TokenStream| -> Vec<TokenStream> {
+        types.iter().map(|ty| of(ty)).collect()
+    };
+    let vals = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Val<#ty>));
+    let parts = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Spot<#ty>));
+    let data = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Data>));
+    let stored = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Stored>));
+    let vars = each(
+        |ty| quote_spanned!(located(ty)=> <::invar::kernel::Val<#ty> as ::invar::kernel::Vars>),
+    );
+    let load = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::load_field::<#ty>));
+    let store = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::store_field::<#ty>));
+    let has_no_padding = quote_spanned!(located(name)=> ::core::assert!(
+        ::core::mem::size_of::<#name>() == 0 #(+ elements::<#types>())*,
+        #padding
+    ););
+    quote! {
+        const _: () = {
         #[doc = concat!("A `", #text, "` in a kernel.")]
-        #[derive(Clone, Copy)]
         #vis struct #values {
-            #(#names: ::invar::kernel::Val<#types>,)*
+            #(#names: #vals,)*
         }
+
+        impl ::core::clone::Clone for #values {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl ::core::marker::Copy for #values {}
 
         #[allow(dead_code, missing_docs, reason = "each field can be read and written, whether or not a kernel does")]
         impl #values {
             #(
-                #vis fn #names(&self) -> ::invar::kernel::Val<#types> {
+                #vis fn #names(&self) -> #vals {
                     self.#names
                 }
 
-                #vis fn #sets(&mut self, value: ::invar::kernel::Val<#types>) {
+                #vis fn #sets(&mut self, value: #vals) {
                     self.#names = value;
                 }
             )*
@@ -94,7 +191,7 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
         #[allow(dead_code, missing_docs, reason = "each field can be read and written, whether or not a kernel does")]
         impl #spots {
             #(
-                #vis fn #names(&self) -> ::invar::kernel::Spot<#types> {
+                #vis fn #names(&self) -> #parts {
                     self.0.field(#numbers)
                 }
             )*
@@ -104,19 +201,19 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
             type Repr = #values;
 
             fn values(repr: &#values, into: &mut ::std::vec::Vec<::invar::ir::Value>) {
-                #(<#types as ::invar::kernel::Data>::values(&repr.#names, into);)*
+                #(#data::values(&repr.#names, into);)*
             }
 
             fn rebuild(
                 from: &mut dyn ::core::iter::Iterator<Item = ::invar::ir::Value>,
             ) -> #values {
                 #values {
-                    #(#names: <::invar::kernel::Val<#types> as ::invar::kernel::Vars>::rebuild(from),)*
+                    #(#names: #vars::rebuild(from),)*
                 }
             }
 
             fn types(into: &mut ::std::vec::Vec<::invar::ir::Type>) {
-                #(<#types as ::invar::kernel::Data>::types(into);)*
+                #(#data::types(into);)*
             }
         }
 
@@ -127,7 +224,7 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
             fn element() -> ::invar::ir::ElementType {
                 ::invar::kernel::struct_type::<#name>(
                     #text,
-                    &[#((#texts, <#types as ::invar::kernel::Stored>::element)),*],
+                    &[#((#texts, #stored::element)),*],
                 )
             }
 
@@ -137,12 +234,12 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
 
             fn load(place: &::invar::ir::Place) -> #values {
                 #values {
-                    #(#names: ::invar::kernel::load_field::<#types>(place, #numbers),)*
+                    #(#names: #load(place, #numbers),)*
                 }
             }
 
             fn store(place: &::invar::ir::Place, repr: &#values) {
-                #(::invar::kernel::store_field::<#types>(place, #numbers, repr.#names);)*
+                #(#store(place, #numbers, repr.#names);)*
             }
         }
 
@@ -155,16 +252,12 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
             const SCALAR: ::core::option::Option<::invar::ir::Scalar> = ::core::option::Option::None;
         }
 
-        const _: () = {
-            const fn elements<T: ::invar::Element>() -> usize {
-                ::core::mem::size_of::<T>()
-            }
-            assert!(
-                ::core::mem::size_of::<#name>() == 0 #(+ elements::<#types>())*,
-                #padding
-            );
+        const fn elements<T: ::invar::Element>() -> usize {
+            ::core::mem::size_of::<T>()
+        }
+        #has_no_padding
         };
-    })
+    }
 }
 
 /// `#[function_constant(0)] const TILE: u32 = 16;`

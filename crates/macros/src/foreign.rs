@@ -171,8 +171,14 @@ pub fn known_method(call: &ExprMethodCall) -> Result<()> {
                 .to_string()
         }
         ("signum", 0) => "in a kernel it is `x.sign()`, which is 0 for 0".to_string(),
-        ("map" | "fold" | "for_each" | "zip" | "filter" | "enumerate" | "sum" | "collect", _) => {
+        ("map" | "fold" | "for_each" | "zip" | "filter", 1..) => {
             "a kernel has no iterators: write `for i in 0..n` and `x[i]`".to_string()
+        }
+        ("first" | "last", 0) => {
+            "an element is `x[i]`, the last one `x[x.len() - 1]`: a load out of bounds gives 0 (B1)".to_string()
+        }
+        ("fill" | "contains" | "concat" | "to_vec" | "sort" | "sort_unstable" | "reverse", 0 | 1) => {
+            format!("arrays of a kernel have `len`, `is_empty` and `swap`, and no `{method}`: write a loop")
         }
         _ => return Ok(()),
     };

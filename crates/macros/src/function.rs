@@ -1,13 +1,13 @@
 //! What stands around a body: the signature, and what a kernel offers to the host.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, FnArg, GenericArgument, GenericParam, Ident, Item, ItemFn, Pat,
-    PathArguments, Result, ReturnType, Token, Type,
+    Attribute, Error, Expr, FnArg, GenericArgument, GenericParam, Generics, Ident, Item, ItemFn,
+    Pat, PathArguments, Result, ReturnType, Token, Type, parse_quote,
 };
 
 use crate::body::{Body, in_kernel};
@@ -24,6 +24,20 @@ enum Kind {
     Threadgroup(Type),
     Thread(Type),
     Value(Type),
+}
+
+impl Kind {
+    /// What it holds, or is.
+    fn element(&self) -> &Type {
+        match self {
+            Kind::Slice(ty)
+            | Kind::SliceMut(ty)
+            | Kind::Constants(ty)
+            | Kind::Threadgroup(ty)
+            | Kind::Thread(ty)
+            | Kind::Value(ty) => ty,
+        }
+    }
 }
 
 struct Parameter {
@@ -182,8 +196,8 @@ fn lints() -> TokenStream {
 /// What `#[kernel(...)]` says, as `invar::kernel::Attributes`.
 fn attributes(attributes: TokenStream) -> Result<TokenStream> {
     const FORM: &str = "`#[kernel]` takes `threadgroup(64)` with up to three numbers, `simdgroup(32)`, \
-                        `strict`, `contract` or `fast`, and `allow(out_of_bounds_loads, \
-                        out_of_bounds_stores)`";
+                        `strict`, `contract` or `fast`, and `allow(...)` of `out_of_bounds_loads`, \
+                        `out_of_bounds_stores`, `equal_stores`, `unordered_atomics` and `discarded_load`";
     let parse = |input: syn::parse::ParseStream| {
         let mut seen: Vec<String> = Vec::new();
         let mut fields = TokenStream::new();
@@ -229,14 +243,22 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
                     fields.extend(quote!(float_mode: ::invar::ir::FloatMode::#mode,));
                 }
                 "allow" => {
+                    let mut rules = Vec::new();
                     for what in listed(input)? {
-                        let field = match &*what.to_token_stream().to_string() {
-                            "out_of_bounds_loads" => quote!(allow_out_of_bounds_loads),
-                            "out_of_bounds_stores" => quote!(allow_out_of_bounds_stores),
+                        match &*what.to_token_stream().to_string() {
+                            "out_of_bounds_loads" => {
+                                fields.extend(quote!(allow_out_of_bounds_loads: true,));
+                            }
+                            "out_of_bounds_stores" => {
+                                fields.extend(quote!(allow_out_of_bounds_stores: true,));
+                            }
+                            "equal_stores" => rules.push(quote!(EqualStores)),
+                            "unordered_atomics" => rules.push(quote!(UnorderedAtomics)),
+                            "discarded_load" => rules.push(quote!(DiscardedLoad)),
                             _ => return Err(Error::new(what.span(), FORM)),
-                        };
-                        fields.extend(quote!(#field: true,));
+                        }
                     }
+                    fields.extend(quote!(allow: &[#(::invar::ir::Rule::#rules),*],));
                 }
                 _ => return wrong(),
             }
@@ -271,7 +293,8 @@ fn declarations(parameters: &[Parameter]) -> TokenStream {
         };
         let make = format_ident!("{make}");
         let mutable = p.mutable.then(|| quote!(mut));
-        quote!(let #mutable #name = ::invar::kernel::#make::<#ty>(#text, #place);)
+        quote_spanned!(source::located(ty)=>
+            let #mutable #name = ::invar::kernel::#make::<#ty>(#text, #place);)
     };
     parameters.iter().map(one).collect()
 }
@@ -294,14 +317,15 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
         checked: TokenStream::new(),
     };
     for Parameter { name, kind, .. } in parameters {
+        let here = source::located(kind.element());
         let (launch, check, lend) = match kind {
             Kind::Slice(t) | Kind::Constants(t) => (
-                quote!(&::invar::Buffer<#t>),
+                quote_spanned!(here=> &::invar::Buffer<#t>),
                 quote!(&[#t]),
                 Some("lend_read"),
             ),
             Kind::SliceMut(t) => (
-                quote!(&mut ::invar::Buffer<#t>),
+                quote_spanned!(here=> &mut ::invar::Buffer<#t>),
                 quote!(&mut [#t]),
                 Some("lend"),
             ),
@@ -313,10 +337,12 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
         match lend {
             Some(lend) => {
                 let lend = format_ident!("{lend}");
-                side.launched.extend(quote!(::invar::Arg::from(&*#name),));
+                side.launched
+                    .extend(quote_spanned!(here=> ::invar::Arg::from(&*#name),));
                 side.lent
-                    .extend(quote!(let #name = #scope.#lend(&#device, #name)?;));
-                side.checked.extend(quote!(::invar::Arg::from(&#name),));
+                    .extend(quote_spanned!(here=> let #name = #scope.#lend(&#device, #name)?;));
+                side.checked
+                    .extend(quote_spanned!(here=> ::invar::Arg::from(&#name),));
             }
             None => {
                 let value = match kind {
@@ -374,13 +400,22 @@ fn requirements(attributes: &[Attribute]) -> Result<TokenStream> {
 
 /// The function that an attribute stands on.
 fn function_of(item: TokenStream, attribute: &str) -> Result<ItemFn> {
-    match syn::parse2(item)? {
+    match syn::parse2(groups::bare_lifetimes(item))? {
         Item::Fn(function) => groups::ungrouped(function),
         other => refuse(
             other,
             &format!("`#[{attribute}]` is for a function: `fn name(x: &mut [f32]) {{ ... }}`"),
         ),
     }
+}
+
+/// The parameters in angle brackets, whose types hold no references: what is compiled is kept by them.
+fn lasting(generics: &Generics) -> Generics {
+    let mut generics = generics.clone();
+    for parameter in generics.type_params_mut() {
+        parameter.bounds.push(parse_quote!('static));
+    }
+    generics
 }
 
 /// `#[kernel]`.
@@ -401,7 +436,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     }
     let attributes = self::attributes(attributes)?;
     let names = names(&parameters);
-    let body = Body::of_kernel(names).translate(&function.block);
+    let body = Body::of_kernel(names, &function.sig.generics).translate(&function.block);
     let (errors, body) = match body {
         Ok(body) => (None, body),
         Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
@@ -423,10 +458,13 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let attrs = function.attrs.iter().filter(|a| !is_requirement(a));
     let text = name.to_string();
     let (entered, lints) = (entered(&function, &TokenStream::new()), lints());
-    let generics = &function.sig.generics;
+    let generics = lasting(&function.sig.generics);
     let (impl_, of, where_) = generics.split_for_impl();
+    let given = parameters.iter().map(|p| &p.name);
+    let turbofish = of.as_turbofish();
     let types = generics.type_params().map(|p| &p.ident);
-    Ok(quote! {
+    // In an `impl` rustc says on the name that none of this stands there.
+    Ok(quote_spanned! {source::located(name)=>
         #errors
 
         #(#attrs)*
@@ -445,6 +483,22 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                 #declarations
                 #body
             }
+        }
+
+        /// Runs the kernel on arrays of the host under all checkers, for a test.
+        ///
+        /// # Panics
+        /// If the checkers find something, with the author's lines.
+        #[allow(
+            non_snake_case, dead_code, clippy::too_many_arguments,
+            reason = "a kernel has the name and the parameters that its author gave it"
+        )]
+        #[track_caller]
+        #vis fn #name #impl_ (
+            #grid: impl ::invar::kernel::IntoDispatch,
+            #check
+        ) -> ::invar::kernel::KernelThatRanOnTheHost #where_ {
+            ::invar::kernel::ran(#name #turbofish::check(#grid, #(#given),*))
         }
 
         #[allow(dead_code, clippy::too_many_arguments, reason = "a kernel has what its author gave it")]
@@ -491,7 +545,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                 #check
             ) -> ::invar::Result<::invar::kernel::Findings> {
                 ::invar::scope(|#scope| {
-                    let #device = ::invar::Device::checked();
+                    let #device = ::invar::kernel::checker::<Self>();
                     #lent
                     ::invar::kernel::findings::<Self>(&#device, #grid, &[#checked])
                 })
@@ -507,7 +561,7 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
     if !attributes.is_empty() {
         return refuse(attributes, "`#[device_fn]` takes nothing");
     }
-    let mut inputs = TokenStream::new();
+    let (mut inputs, mut lent) = (TokenStream::new(), TokenStream::new());
     let parameters = parameters(&function)?;
     for Parameter {
         name,
@@ -517,27 +571,43 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
     {
         let mutable = mutable.then(|| quote!(mut));
         let ty = match kind {
-            Kind::Slice(t) => quote!(::invar::kernel::Slice<#t>),
-            Kind::SliceMut(t) => quote!(::invar::kernel::SliceMut<#t>),
+            // Every array of the kernel can be lent so, whichever memory it is in.
+            Kind::Slice(t) => {
+                lent.extend(quote!(
+                    let #mutable #name: ::invar::kernel::Slice<#t> =
+                        ::invar::kernel::AsSlice::as_slice(#name);
+                ));
+                quote!(impl ::invar::kernel::AsSlice<#t>)
+            }
+            Kind::SliceMut(t) => {
+                lent.extend(quote!(
+                    let #mutable #name: ::invar::kernel::SliceMut<#t> =
+                        ::invar::kernel::AsSliceMut::as_slice_mut(#name);
+                ));
+                quote!(impl ::invar::kernel::AsSliceMut<#t>)
+            }
             Kind::Constants(t) => quote!(::invar::kernel::Constants<#t>),
             Kind::Threadgroup(t) => quote!(::invar::kernel::ThreadgroupArray<#t>),
             Kind::Thread(t) => quote!(::invar::kernel::ThreadArray<#t>),
             Kind::Value(t) => quote!(::invar::kernel::Val<#t>),
         };
+        let is_lent = matches!(kind, Kind::Slice(_) | Kind::SliceMut(_));
+        let mutable = mutable.filter(|_| !is_lent);
         inputs.extend(quote!(#mutable #name: #ty,));
     }
-    let output = match &function.sig.output {
-        ReturnType::Default => TokenStream::new(),
+    let (output, given) = match &function.sig.output {
+        ReturnType::Default => (TokenStream::new(), None),
         ReturnType::Type(arrow, ty) => {
             let ty = in_kernel(ty)?;
-            quote!(#arrow #ty)
+            (quote!(#arrow #ty), Some(ty))
         }
     };
     let names = names(&parameters);
-    let (errors, body) = match Body::of_device_fn(names).translate(&function.block) {
-        Ok(body) => (None, body),
-        Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
-    };
+    let (errors, body) =
+        match Body::of_device_fn(names, &function.sig.generics, given).translate(&function.block) {
+            Ok(body) => (None, body),
+            Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
+        };
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
     let (generics, where_) = (&function.sig.generics, &function.sig.generics.where_clause);
     let entered = entered(&function, &quote!(::invar::kernel::zero()));
@@ -548,6 +618,7 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
         #lints
         #vis fn #name #generics (#inputs) #output #where_ {
             #entered
+            #lent
             #body
         }
     })

@@ -17,6 +17,8 @@ mod data;
 mod foreign;
 mod function;
 mod groups;
+mod lengths;
+mod library;
 mod loops;
 mod places;
 mod refuse;
@@ -29,6 +31,11 @@ mod tests;
 
 use proc_macro::TokenStream;
 
+/// What a macro wrote, or the errors that it found.
+fn written(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    library::named(made.unwrap_or_else(|error| error.to_compile_error())).into()
+}
+
 /// Makes a kernel of a function.
 ///
 /// The function becomes a type of its name, with `launch`, `prepare` and `check`, and the trait
@@ -36,37 +43,35 @@ use proc_macro::TokenStream;
 /// in constant memory, `&mut ThreadgroupArray<T>` for threadgroup memory whose length the launch gives, and
 /// numbers, vectors and matrices. The attribute takes, in any order, `threadgroup(16, 16)`, the threads of
 /// a full threadgroup; `simdgroup(32)`, the simdgroup size that the kernel requires; `strict`, `contract` or
-/// `fast`, how floats are computed (A8); and `allow(out_of_bounds_loads, out_of_bounds_stores)`. Below it
+/// `fast`, how floats are computed (A8); and `allow(...)` of `out_of_bounds_loads`,
+/// `out_of_bounds_stores`, `equal_stores`, `unordered_atomics` and `discarded_load`, what is meant. Below it
 /// `#[requires(n <= length(x), n % 4 == 0)]` says what a launch has to fulfil (S5).
 #[proc_macro_attribute]
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
-    function::kernel(attributes.into(), item.into())
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    written(function::kernel(attributes.into(), item.into()))
 }
 
 /// Makes a function that kernels call; its body stands in theirs, and reports name both places.
 #[proc_macro_attribute]
 pub fn device_fn(attributes: TokenStream, item: TokenStream) -> TokenStream {
-    function::device_fn(attributes.into(), item.into())
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    written(function::device_fn(attributes.into(), item.into()))
 }
 
 /// Makes a struct what memory of kernels holds. It has `#[repr(C)]`, fields with names whose types are
 /// numbers, arrays of numbers, or such structs, and no unused bytes between them.
 #[proc_macro_derive(KernelData)]
 pub fn kernel_data(item: TokenStream) -> TokenStream {
-    data::kernel_data(item.into())
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    let made = data::kernel_data(item.clone().into()).unwrap_or_else(|error| {
+        let (mut errors, stand_in) = (error.to_compile_error(), data::stand_in(item.into()));
+        errors.extend(stand_in);
+        errors
+    });
+    written(Ok(made))
 }
 
 /// Makes a function constant of a constant: a value that is fixed when a kernel is prepared. The
 /// constant's own value, if it has one, holds unless `prepare_with` says another.
 #[proc_macro_attribute]
 pub fn function_constant(attributes: TokenStream, item: TokenStream) -> TokenStream {
-    data::function_constant(attributes.into(), item.into())
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    written(data::function_constant(attributes.into(), item.into()))
 }

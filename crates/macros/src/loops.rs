@@ -11,7 +11,8 @@ use syn::{Block, Expr, Lifetime, Pat, Result};
 use crate::body::{Body, assign, block_leaves, hidden, hidden_at, name_texts, nest};
 use crate::refuse::refuse;
 use crate::returns;
-use crate::source::place;
+use crate::source::{place, words};
+use crate::variables::inside;
 
 /// A loop around the place of the translation.
 pub struct Loop {
@@ -55,45 +56,50 @@ impl Loop {
     /// What is carried, with some of it replaced.
     fn values(&self, replaced: &[(Option<&Ident>, &TokenStream)]) -> TokenStream {
         let carried = self.carried();
-        carried.iter().rev().fold(quote!(()), |inner, name| {
+        carried.iter().rev().fold(words!(()), |inner, name| {
             let new = replaced.iter().find(|(of, _)| *of == Some(name));
             let value = new.map_or_else(|| name.to_token_stream(), |(_, new)| (*new).clone());
-            quote!((#value, #inner))
+            words!((#value, #inner))
         })
     }
 }
 
 /// What leaves more than its innermost loop.
-struct Outward<'a> {
-    labels: Vec<&'a Lifetime>,
+struct Outward {
+    labels: Vec<Lifetime>,
     /// Whether `return` does.
     returns: bool,
     found: bool,
 }
 
-impl<'a> Visit<'a> for Outward<'a> {
-    fn visit_label(&mut self, label: &'a syn::Label) {
-        self.labels.push(&label.name);
+impl Visit<'_> for Outward {
+    fn visit_label(&mut self, label: &syn::Label) {
+        self.labels.push(label.name.clone());
     }
 
-    fn visit_expr_break(&mut self, break_: &'a syn::ExprBreak) {
+    fn visit_expr_break(&mut self, break_: &syn::ExprBreak) {
         self.jump(break_.label.as_ref());
+        visit::visit_expr_break(self, break_);
     }
 
-    fn visit_expr_continue(&mut self, continue_: &'a syn::ExprContinue) {
+    fn visit_expr_continue(&mut self, continue_: &syn::ExprContinue) {
         self.jump(continue_.label.as_ref());
     }
 
-    fn visit_expr_return(&mut self, return_: &'a syn::ExprReturn) {
+    fn visit_expr_return(&mut self, return_: &syn::ExprReturn) {
         self.found |= self.returns;
         visit::visit_expr_return(self, return_);
     }
+
+    fn visit_macro(&mut self, call: &syn::Macro) {
+        inside(call).iter().for_each(|part| self.visit_expr(part));
+    }
 }
 
-impl Outward<'_> {
+impl Outward {
     fn jump(&mut self, label: Option<&Lifetime>) {
         if let Some(label) = label {
-            self.found |= !self.labels.contains(&label);
+            self.found |= !self.labels.contains(label);
         }
     }
 }
@@ -120,7 +126,7 @@ impl Body {
     ) -> Result<Entered> {
         let returns = self.loops.iter().any(|l| l.is_function);
         let mut outward = Outward {
-            labels: label.iter().map(|l| &l.name).collect(),
+            labels: label.iter().map(|l| l.name.clone()).collect(),
             returns,
             found: false,
         };
@@ -181,8 +187,8 @@ impl Body {
             replaced.extend(result.map(|result| (inner.result.as_ref(), result)));
             let values = inner.values(&replaced);
             return match exit.way {
-                Way::Break => quote!(::invar::kernel::break_(#place, #values)),
-                Way::Continue => quote!(::invar::kernel::continue_(#place, #values)),
+                Way::Break => words!(::invar::kernel::break_(#place, #values)),
+                Way::Continue => words!(::invar::kernel::continue_(#place, #values)),
             };
         }
         let known = inner.exits.iter().position(|e| *e == exit);
@@ -191,11 +197,11 @@ impl Body {
             inner.exits.len() - 1
         });
         let number = number as u32 + 1;
-        let number = quote!(::invar::kernel::lit(#number, #place));
+        let number = words!(::invar::kernel::lit(#number, #place));
         replaced.push((inner.exit.as_ref(), &number));
         replaced.extend(result.map(|result| (inner.result.as_ref(), result)));
         let values = inner.values(&replaced);
-        quote!(::invar::kernel::break_(#place, #values))
+        words!(::invar::kernel::break_(#place, #values))
     }
 
     /// What stands around a loop: its variables before, and behind it the ways on.
@@ -211,12 +217,12 @@ impl Body {
         let (exit, result, value) = (&done.exit, &done.result, &done.value);
         let first = value
             .as_ref()
-            .map(|value| quote!(let mut #value = ::invar::kernel::zero();));
+            .map(|value| words!(let mut #value = ::invar::kernel::zero();));
         let before = exit
             .as_ref()
-            .map(|exit| quote!(let mut #exit = ::invar::kernel::lit(0u32, #place);));
+            .map(|exit| words!(let mut #exit = ::invar::kernel::lit(0u32, #place);));
         // A copy of its own: closures of two sides of a branch cannot both change one.
-        let copy = result.as_ref().map(|r| quote!(let mut #r = #r;));
+        let copy = result.as_ref().map(|r| words!(let mut #r = #r;));
         let ways: Vec<TokenStream> = done
             .exits
             .iter()
@@ -224,7 +230,7 @@ impl Body {
             .map(|(way, number)| {
                 let value = result.as_ref().map(ToTokens::to_token_stream);
                 let jump = self.jump(place, *way, value.as_ref());
-                quote! {
+                words! {
                     let ((), ()) = ::invar::kernel::if_(
                         ::invar::kernel::compare::eq((#exit, ::invar::kernel::lit(#number, #place))),
                         #place, &[], (), |()| (#jump, ()), |()| ((), ()),
@@ -232,7 +238,7 @@ impl Body {
                 }
             })
             .collect();
-        quote!({
+        words!({
             #before
             #first
             #copy
@@ -255,7 +261,7 @@ impl Body {
             nest(&carried, false),
             nest(&carried, true),
         );
-        let made = quote!(::invar::kernel::loop_(
+        let made = words!(::invar::kernel::loop_(
             #place, #texts, #vars, |#pattern| { #body #vars },
         ));
         self.around(entered, place, &made)
@@ -275,10 +281,10 @@ impl Body {
             .names();
         let (word, test) = (&while_.while_token, &while_.cond);
         let place = place(quote!(#word #test));
-        let condition = self.expr(&while_.cond)?;
+        let condition = self.condition(&while_.cond)?;
         let entered = self.enter(while_.label.as_ref(), &names, &while_.body, |_| {})?;
         let (body, vars) = (&entered.body, nest(&entered.done.carried(), false));
-        let body = quote!(::invar::kernel::while_(#condition, #place, #vars); { #body };);
+        let body = words!(::invar::kernel::while_(#condition, #place, #vars); { #body };);
         Ok(self.looped(&entered, &place, &body))
     }
 
@@ -287,7 +293,7 @@ impl Body {
         let body = (&loop_.body, returns::gives_value(loop_));
         let entered = self.enter_for_value(loop_.label.as_ref(), &names, body, |_| {})?;
         let body = &entered.body;
-        let body = quote!({ #body };);
+        let body = words!({ #body };);
         Ok(self.looped(&entered, &place(loop_.loop_token), &body))
     }
 
@@ -326,16 +332,16 @@ impl Body {
         };
         let names = self.changed().expr(&Expr::ForLoop(for_.clone())).names();
         let (lower, upper) = (self.expr(start)?, self.expr(end)?);
-        let mut over = quote!(::invar::kernel::range(#lower, #upper, || 1));
+        let mut over = words!(::invar::kernel::range(#lower, #upper, || 1));
         if let syn::RangeLimits::Closed(_) = &range.limits {
-            over.extend(quote!(.closed()));
+            over.extend(words!(.closed()));
         }
         if is_reversed {
-            over.extend(quote!(.reversed()));
+            over.extend(words!(.reversed()));
         }
         if let Some(step) = step {
             let step = self.expr(step)?;
-            over.extend(quote!(.step_by(#step)));
+            over.extend(words!(.step_by(#step)));
         }
         let entered = self.enter(for_.label.as_ref(), &names, &for_.body, |body| {
             if let Some(index) = index {
@@ -351,7 +357,7 @@ impl Body {
             nest(&carried, true),
         );
         let body = &entered.body;
-        let made = quote!(::invar::kernel::for_(
+        let made = words!(::invar::kernel::for_(
             #over, #place, #text, #texts, #vars,
             |#pat, #pattern| { { #body }; #vars },
         ));
@@ -392,7 +398,7 @@ impl Body {
         }
         let (value, new) = (self.expr(given)?, hidden_at("given", given));
         let values = self.loops[target].values(&[(Some(&carrier), &new.to_token_stream())]);
-        Ok(quote!({
+        Ok(words!({
             let #new = ::invar::kernel::alike(#carrier, #value);
             ::invar::kernel::break_(#place, #values)
         }))
@@ -425,10 +431,11 @@ impl Body {
         self.loops.pop();
         let (mut body, place) = (body?, place(block));
         if block_leaves(block) {
-            body.extend(quote!(; ::invar::kernel::never()));
+            body.extend(words!(; ::invar::kernel::never()));
         }
-        Ok(quote! {
-            let #result = ::invar::kernel::zero();
+        let ty = self.output.as_ref().map(|ty| words!(: #ty));
+        Ok(words! {
+            let #result #ty = ::invar::kernel::zero();
             let (#result, ()) = ::invar::kernel::loop_(
                 #place, &[""], (#result, ()), |(#result, ())| {
                     let #value = ::invar::kernel::alike(#result, { #body });
@@ -444,7 +451,7 @@ impl Body {
     pub(crate) fn give_back(&mut self, return_: &syn::ExprReturn) -> Result<TokenStream> {
         let value = match &return_.expr {
             Some(value) => self.expr(value)?,
-            None => quote!(()),
+            None => words!(()),
         };
         let (given, place) = (hidden("returned"), place(return_));
         let exit = Exit {
@@ -453,7 +460,7 @@ impl Body {
         };
         let jump = self.jump(&place, exit, Some(&given.to_token_stream()));
         let result = hidden("_result");
-        Ok(quote!({
+        Ok(words!({
             let #given = ::invar::kernel::alike(#result, #value);
             #jump
         }))

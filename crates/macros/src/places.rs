@@ -4,7 +4,7 @@
 //! it names is read or written. A chain of fields of a variable is a part of its value.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{format_ident, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprField, Member, Result};
@@ -12,7 +12,7 @@ use syn::{Expr, ExprField, Member, Result};
 use crate::attributes;
 use crate::body::{Body, hidden, hidden_at};
 use crate::refuse::refuse;
-use crate::source::{located, place};
+use crate::source::{located, place, words};
 use crate::variables::{root, variable};
 
 /// Whether there is an index in a chain.
@@ -82,8 +82,8 @@ impl Part<'_> {
     fn read(&self, whole: &Ident) -> TokenStream {
         let index = &self.index;
         match self.step {
-            Step::Field(name) => quote!(#whole.#name()),
-            Step::Index(_) => quote!(::invar::kernel::part(#whole, #index)),
+            Step::Field(name) => words!(#whole.#name()),
+            Step::Index(_) => words!(::invar::kernel::part(#whole, #index)),
         }
     }
 
@@ -92,9 +92,9 @@ impl Part<'_> {
         match self.step {
             Step::Field(name) => {
                 let set = format_ident!("set_{}", name.unraw(), span = name.span());
-                quote!(#whole.#set(#value);)
+                words!(#whole.#set(#value);)
             }
-            Step::Index(_) => quote!(::invar::kernel::set_part(&mut #whole, #index, #value);),
+            Step::Index(_) => words!(::invar::kernel::set_part(&mut #whole, #index, #value);),
         }
     }
 }
@@ -107,7 +107,7 @@ impl Body {
             Expr::Field(field) => {
                 let name = field_name(field)?;
                 let base = self.place(&field.base, mutable)?;
-                Ok(quote!(#base.#name()))
+                Ok(words!(#base.#name()))
             }
             Expr::Index(index) => {
                 let base = match &*index.expr {
@@ -118,9 +118,9 @@ impl Body {
                 };
                 let at = self.at(index, &index.index)?;
                 let part = if mutable {
-                    quote!(part_mut)
+                    words!(part_mut)
                 } else {
-                    quote!(part)
+                    words!(part)
                 };
                 Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::#part(#base, #at)))
             }
@@ -155,7 +155,7 @@ impl Body {
         attributes::none_on(&assign.left)?;
         let value = self.expr(&assign.right)?;
         if let Some(name) = variable(&assign.left) {
-            return Ok(quote!(#name = #value));
+            return Ok(words!(#name = #value));
         }
         if let Expr::Unary(syn::ExprUnary {
             op: op @ syn::UnOp::Deref(_),
@@ -167,13 +167,13 @@ impl Body {
         if let Expr::Tuple(targets) = &*assign.left {
             let is_name = |e: &Expr| variable(e).is_some() || matches!(e, Expr::Infer(_));
             if targets.elems.iter().all(is_name) {
-                return Ok(quote!(#targets = #value));
+                return Ok(words!(#targets = #value));
             }
             return self.assign_parts(assign, targets, &value);
         }
         let new = hidden_at("new", &assign.right);
         let put = self.put(assign, &assign.left, &new)?;
-        Ok(quote!({ let #new = #value; #put }))
+        Ok(words!({ let #new = #value; #put }))
     }
 
     /// `(x[i], x[j]) = (x[j], x[i])`: all values first, then one part after the other.
@@ -185,34 +185,34 @@ impl Body {
     ) -> Result<TokenStream> {
         let count = targets.elems.len();
         let news: Vec<Ident> = (0..count).map(|i| hidden(&format!("new{i}"))).collect();
-        let mut out = quote!(let (#(#news,)*) = #value;);
+        let mut out = words!(let (#(#news,)*) = #value;);
         for (target, new) in targets.elems.iter().zip(&news) {
             if let Expr::Infer(_) = target {
                 continue;
             }
             out.extend(self.put(assign, target, new)?);
         }
-        Ok(quote!({ #out }))
+        Ok(words!({ #out }))
     }
 
     /// Puts a value into a variable, an element, or a part of one.
     fn put(&mut self, assign: &syn::ExprAssign, target: &Expr, new: &Ident) -> Result<TokenStream> {
         if let Some(name) = variable(target) {
-            return Ok(quote!(#name = #new;));
+            return Ok(words!(#name = #new;));
         }
         let place = place(assign);
         if self.is_memory(target) {
             let (spot, to) = (self.place(target, true)?, hidden("to"));
-            return Ok(quote!({
+            return Ok(words!({
                 let #to = ::invar::kernel::at(#place, #spot);
                 ::invar::kernel::write(#to, #new);
             }));
         }
         let set = self.set(target, |last, whole| {
             let write = last.write(whole, new);
-            quote!(let #new = ::invar::kernel::at(#place, #new); #write)
+            words!(let #new = ::invar::kernel::at(#place, #new); #write)
         })?;
-        Ok(quote!({ #set }))
+        Ok(words!({ #set }))
     }
 
     pub(crate) fn assign_op(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
@@ -220,7 +220,7 @@ impl Body {
         attributes::none_on(&binary.left)?;
         if let Some(name) = variable(&binary.left) {
             let value = self.at(binary, &binary.right)?;
-            return Ok(quote!(#name #op #value));
+            return Ok(words!(#name #op #value));
         }
         if let Expr::Unary(syn::ExprUnary {
             op: op @ syn::UnOp::Deref(_),
@@ -235,7 +235,7 @@ impl Body {
         let (to, old) = (hidden("to"), hidden("old"));
         if self.is_memory(&binary.left) {
             let target = self.place(&binary.left, true)?;
-            return Ok(quote!({
+            return Ok(words!({
                 let #new = #value;
                 let #to = ::invar::kernel::at(#place, #target);
                 let mut #old = ::invar::kernel::read(#to);
@@ -245,13 +245,13 @@ impl Body {
         }
         let set = self.set(&binary.left, |last, whole| {
             let (now, write) = (last.read(whole), last.write(whole, &old));
-            quote! {
+            words! {
                 let mut #old = #now;
                 #old #op ::invar::kernel::at(#place, #new);
                 #write
             }
         })?;
-        Ok(quote!({ let #new = #value; #set }))
+        Ok(words!({ let #new = #value; #set }))
     }
 
     /// `v.a[i].b = value`: each part gets its part anew; the innermost by `change`.
@@ -267,7 +267,7 @@ impl Body {
             let index = hidden(&format!("index{i}"));
             if let Step::Index(expr) = step {
                 let at = self.at(expr, &expr.index)?;
-                out.extend(quote!(let #index = #at;));
+                out.extend(words!(let #index = #at;));
             }
             parts.push(Part { step, index });
         }
@@ -277,7 +277,7 @@ impl Body {
         let mut wholes = vec![root.clone()];
         for (i, part) in outer.iter().enumerate() {
             let (name, read) = (hidden(&format!("part{i}")), part.read(&wholes[i]));
-            out.extend(quote!(let mut #name = #read;));
+            out.extend(words!(let mut #name = #read;));
             wholes.push(name);
         }
         out.extend(change(last, &wholes[outer.len()]));
@@ -292,10 +292,18 @@ impl Body {
         if !(2..=4).contains(&array.elems.len()) {
             return refuse(array, NO_ARRAY);
         }
+        self.array_of(array, Body::expr)
+    }
+
+    fn array_of(
+        &mut self,
+        array: &syn::ExprArray,
+        part: fn(&mut Body, &Expr) -> Result<TokenStream>,
+    ) -> Result<TokenStream> {
         let parts: Vec<TokenStream> = array
             .elems
             .iter()
-            .map(|e| self.expr(e))
+            .map(|e| part(self, e))
             .collect::<Result<_>>()?;
         let place = place(array);
         Ok(quote_spanned!(located(array)=>
@@ -314,8 +322,28 @@ impl Body {
         {
             return refuse(repeat, NO_ARRAY);
         }
-        let (part, length) = (self.at(repeat, &repeat.expr)?, &repeat.len);
-        Ok(quote_spanned!(located(repeat)=> ::invar::kernel::splat::<_, { #length }>(#part)))
+        self.repeated(repeat, Body::expr)
+    }
+
+    fn repeated(
+        &mut self,
+        repeat: &syn::ExprRepeat,
+        part: fn(&mut Body, &Expr) -> Result<TokenStream>,
+    ) -> Result<TokenStream> {
+        let (part, length) = (part(self, &repeat.expr)?, &repeat.len);
+        let place = place(repeat);
+        Ok(quote_spanned!(located(repeat)=>
+            ::invar::kernel::splat::<_, { #length }>(::invar::kernel::at(#place, #part))))
+    }
+
+    /// The value of a struct's field: an array there has any length.
+    fn field_value(&mut self, value: &Expr) -> Result<TokenStream> {
+        attributes::none_on(value)?;
+        match value {
+            Expr::Array(array) => self.array_of(array, Body::field_value),
+            Expr::Repeat(repeat) => self.repeated(repeat, Body::field_value),
+            other => self.expr(other),
+        }
     }
 
     /// `Body { position: p, mass: m }`, or with `..other` at the end.
@@ -327,15 +355,15 @@ impl Body {
             let Member::Named(name) = &field.member else {
                 return refuse(&field.member, "fields of a kernel's struct have names");
             };
-            fields.push((name, self.expr(&field.expr)?, located(&field.expr)));
+            fields.push((name, self.field_value(&field.expr)?, located(&field.expr)));
         }
         if let Some(rest) = &structure.rest {
             let (rest, whole) = (self.expr(rest)?, hidden("whole"));
             let sets = fields.iter().map(|(name, value, _)| {
                 let set = format_ident!("set_{}", name.unraw(), span = name.span());
-                quote!(#whole.#set(#value);)
+                words!(#whole.#set(#value);)
             });
-            return Ok(quote!({
+            return Ok(words!({
                 let mut #whole: ::invar::kernel::Val<#path> = #rest;
                 #(#sets)*
                 #whole
@@ -344,12 +372,12 @@ impl Body {
         let names = fields.iter().map(|(name, ..)| name);
         let given = fields.iter().map(|(name, value, here)| {
             let text = name.to_string();
-            let read = quote!(::invar::kernel::reader::<#path, _>(|s| s.#name()));
+            let read = words!(::invar::kernel::reader::<#path, _>(|s| s.#name()));
             quote_spanned!(*here=> ::invar::kernel::field(#text, #read, #value))
         });
         // The pattern has rustc say which field is missing.
         let complete = quote_spanned!(path.span()=> let _ = |#path { #(#names: _),* }: #path| (););
-        Ok(quote!({
+        Ok(words!({
             #complete
             ::invar::kernel::structure::<#path>(&[#(#given),*])
         }))

@@ -5,6 +5,8 @@ use syn::visit::Visit;
 use syn::{Block, Expr, Stmt, Token};
 
 use crate::attributes;
+use crate::source::located;
+use crate::variables::inside;
 
 /// Whether there is a `return` in a block.
 pub fn has_return(block: &Block) -> bool {
@@ -12,6 +14,10 @@ pub fn has_return(block: &Block) -> bool {
     impl Visit<'_> for Finder {
         fn visit_expr_return(&mut self, _return: &syn::ExprReturn) {
             self.0 = true;
+        }
+
+        fn visit_macro(&mut self, call: &syn::Macro) {
+            inside(call).iter().for_each(|part| self.visit_expr(part));
         }
     }
     let mut finder = Finder(false);
@@ -57,6 +63,10 @@ impl Visit<'_> for Breaks<'_> {
         self.with_value |= leaves && break_.expr.is_some();
     }
 
+    fn visit_macro(&mut self, call: &syn::Macro) {
+        inside(call).iter().for_each(|part| self.visit_expr(part));
+    }
+
     fn visit_expr_loop(&mut self, inner: &syn::ExprLoop) {
         self.inside(&inner.body);
     }
@@ -86,7 +96,7 @@ pub fn at_the_end(block: &Block) -> Block {
     let mut out = block.clone();
     for (i, statement) in block.stmts.iter().enumerate() {
         let is_last = i + 1 == block.stmts.len();
-        let Stmt::Expr(expr, _) = statement else {
+        let Stmt::Expr(expr, semicolon) = statement else {
             continue;
         };
         if !attributes::of_statement(expr).is_empty() {
@@ -96,11 +106,18 @@ pub fn at_the_end(block: &Block) -> Block {
             Expr::Return(return_) if is_last => {
                 out.stmts.truncate(i);
                 if let Some(value) = &return_.expr {
-                    out.stmts.push(Stmt::Expr((**value).clone(), None));
+                    out.stmts.push(Stmt::Expr(result(value), None));
                 }
             }
-            Expr::If(if_) if is_last && if_.else_branch.is_some() && has_return(block) => {
+            Expr::If(if_)
+                if is_last
+                    && if_.else_branch.is_some()
+                    && (semicolon.is_none() || has_return(block)) =>
+            {
                 out.stmts[i] = Stmt::Expr(Expr::If(both_sides(if_)), None);
+            }
+            other if is_last && semicolon.is_none() => {
+                out.stmts[i] = Stmt::Expr(result(other), None);
             }
             Expr::If(if_) if !is_last && if_.else_branch.is_none() && ends(&if_.then_branch) => {
                 let rest = Block {
@@ -123,6 +140,34 @@ pub fn at_the_end(block: &Block) -> Block {
         }
     }
     out
+}
+
+/// A value that the function gives back, marked as such by a group without marks, of which there are no others: it
+/// has the function's type.
+fn result(value: &Expr) -> Expr {
+    match value {
+        Expr::Array(_)
+        | Expr::Binary(_)
+        | Expr::Call(_)
+        | Expr::Cast(_)
+        | Expr::Field(_)
+        | Expr::Index(_)
+        | Expr::Lit(_)
+        | Expr::MethodCall(_)
+        | Expr::Paren(_)
+        | Expr::Path(_)
+        | Expr::Repeat(_)
+        | Expr::Struct(_)
+        | Expr::Tuple(_)
+        | Expr::Unary(_) => Expr::Group(syn::ExprGroup {
+            attrs: Vec::new(),
+            group_token: syn::token::Group {
+                span: located(value),
+            },
+            expr: Box::new(value.clone()),
+        }),
+        other => other.clone(),
+    }
 }
 
 /// Whether a block ends with `return`.

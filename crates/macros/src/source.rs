@@ -1,5 +1,7 @@
 //! Where words stand, and the text around them.
 
+use std::cell::Cell;
+
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
@@ -22,6 +24,31 @@ pub fn located(words: impl ToTokens) -> Span {
     let at = first.map_or_else(Span::call_site, |t| t.span());
     Span::mixed_site().located_at(at)
 }
+
+thread_local! {
+    static HERE: Cell<Option<Span>> = const { Cell::new(None) };
+}
+
+/// While this runs, rustc shows these words for what the macro writes.
+pub fn shown_as<R>(words: impl ToTokens, write: impl FnOnce() -> R) -> R {
+    let around = HERE.replace(Some(located(words)));
+    let result = write();
+    HERE.set(around);
+    result
+}
+
+/// The span of what the macro writes: that of the innermost words that it writes something for.
+pub fn here() -> Span {
+    HERE.get().unwrap_or_else(Span::mixed_site)
+}
+
+/// What the macro writes for the words at hand, as [`quote::quote!`].
+macro_rules! words {
+    ($($word:tt)*) => {
+        quote::quote_spanned!(crate::source::here()=> $($word)*)
+    };
+}
+pub(crate) use words;
 
 /// The text of some words in their own lines and columns, blank around them.
 pub fn text(words: TokenStream) -> String {

@@ -35,8 +35,8 @@ fn messages(make: Macro, item: &str) -> Vec<(String, String)> {
                 .map(|name| (name.to_string(), false))
                 .into_iter();
             let body = match item.starts_with("fn f(") {
-                true => crate::body::Body::of_device_fn(names),
-                false => crate::body::Body::of_kernel(names),
+                true => crate::body::Body::of_device_fn(names, &function.sig.generics, None),
+                false => crate::body::Body::of_kernel(names, &function.sig.generics),
             };
             told(body.translate(&function.block).expect_err("the same error"))
         }

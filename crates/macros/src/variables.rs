@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use syn::parse::ParseStream;
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, Ident, Pat};
+use syn::{BinOp, Block, Expr, Ident, Pat, Token};
 
 use crate::attributes;
 
@@ -86,6 +88,53 @@ pub fn variable(expr: &Expr) -> Option<&Ident> {
     }
 }
 
+/// The expressions in a call of a macro that kernels have, in the order of their evaluation.
+pub fn inside(call: &syn::Macro) -> Vec<Expr> {
+    let listed = Punctuated::<Expr, Token![,]>::parse_terminated;
+    if call.path.is_ident("println") {
+        let parts = call.parse_body_with(listed);
+        return parts.into_iter().flatten().collect();
+    }
+    if call.path.is_ident("matches") {
+        let parts = Matches::of(call);
+        return parts.map_or_else(
+            |_| Vec::new(),
+            |parts| {
+                let guard = parts.guard.map(|(_, guard)| guard);
+                std::iter::once(parts.subject).chain(guard).collect()
+            },
+        );
+    }
+    Vec::new()
+}
+
+/// `matches!(subject, pattern if guard)`.
+pub struct Matches {
+    pub subject: Expr,
+    pub pattern: Pat,
+    pub guard: Option<(Token![if], Expr)>,
+}
+
+impl Matches {
+    pub fn of(call: &syn::Macro) -> syn::Result<Matches> {
+        call.parse_body_with(|input: ParseStream| {
+            let subject: Expr = input.parse()?;
+            input.parse::<Token![,]>()?;
+            let pattern = Pat::parse_multi_with_leading_vert(input)?;
+            let guard = match input.parse::<Option<Token![if]>>()? {
+                Some(word) => Some((word, input.parse::<Expr>()?)),
+                None => None,
+            };
+            input.parse::<Option<Token![,]>>()?;
+            Ok(Matches {
+                subject,
+                pattern,
+                guard,
+            })
+        })
+    }
+}
+
 /// Whether it is `+=` or its like.
 pub fn assigns(op: &BinOp) -> bool {
     matches!(
@@ -142,6 +191,10 @@ impl Visit<'_> for Changed {
         self.scopes.push(HashSet::new());
         visit::visit_arm(self, arm);
         self.scopes.pop();
+    }
+
+    fn visit_macro(&mut self, call: &syn::Macro) {
+        inside(call).iter().for_each(|part| self.visit_expr(part));
     }
 
     fn visit_expr_assign(&mut self, assign: &syn::ExprAssign) {

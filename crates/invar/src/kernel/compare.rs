@@ -1,4 +1,4 @@
-//! Comparisons, and truth values that stand for themselves: in a kernel they have operators.
+//! Comparisons, and what `&&` and `||` take and give: in a kernel they have operators.
 
 use invar_ir::{Const, KernelBuilder, Value};
 
@@ -24,7 +24,7 @@ impl<T: Lanes> Comparand for Val<T> {
     message = "`{Self}` does not compare with `{Other}`",
     label = "one side is a `{Self}`, the other a `{Other}`",
     note = "nothing converts by itself: a length has 64 bits, `(i as u64) == x.len()` or `i == x.len() as u32`",
-    note = "a float's literal has a point: `x[i] == 1.0`"
+    note = "a float's literal has a point, `x[i] == 1.0`; one of `f16`, `bf16` or a type parameter `T` says so, `1.0 as T`"
 )]
 pub trait Equals<Other>: Comparand {
     /// Both sides.
@@ -36,7 +36,7 @@ pub trait Equals<Other>: Comparand {
     message = "`{Self}` does not compare with `{Other}`",
     label = "one side is a `{Self}`, the other a `{Other}`",
     note = "nothing converts by itself: a length has 64 bits, `(i as u64) < x.len()` or `i < x.len() as u32`",
-    note = "a float's literal has a point: `x[i] < 1.0`"
+    note = "a float's literal has a point, `x[i] < 1.0`; one of `f16`, `bf16` or a type parameter `T` says so, `1.0 as T`"
 )]
 pub trait Ordered<Other>: Comparand {
     /// Both sides.
@@ -70,6 +70,34 @@ macro_rules! comparisons {
 comparisons! {
     eq Equals "=="; ne Equals "!="; lt Ordered "<"; le Ordered "<="; gt Ordered ">"; ge Ordered ">=";
 }
+
+/// What `&&` and `||` take.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no truth value",
+    label = "both sides are truth values",
+    note = "of a number write a comparison: `x[i] != 0.0`"
+)]
+pub trait Truth {
+    /// The value.
+    fn truth(self) -> Value;
+}
+
+impl Truth for Val<bool> {
+    fn truth(self) -> Value {
+        self.ssa()
+    }
+}
+
+macro_rules! joined {
+    ($($name:ident $op:ident $what:literal;)*) => {$(
+        #[doc = concat!("`a ", $what, " b`, where both may be evaluated.")]
+        pub fn $name<A: Truth, B: Truth>((a, b): (A, B)) -> Val<bool> {
+            let (a, b) = (a.truth(), b.truth());
+            Val::of(with(|k| KernelBuilder::$op(&mut k.builder, a, b)))
+        }
+    )*};
+}
+joined! { both and "&&"; either or "||"; }
 
 /// What `&&` and `||` give where one side decides.
 pub fn known(value: bool) -> Val<bool> {

@@ -174,6 +174,11 @@ pub fn for_<T: Integer, V: Vars>(
     let range = range.half_open(place);
     let Range { lower, upper, .. } = range;
     let step = range.step.unwrap_or_else(|| lit(range.one, place));
+    with(|k| {
+        if k.known(step.ssa()).is_some_and(|step| step.bits == 0) {
+            k.refuse("a step of 0 gets nowhere: count by at least 1");
+        }
+    });
     if range.is_closed {
         // As many rounds as there are numbers, in 64 bits, where that is a number: those of 64 bits that
         // are too many would never come to an end.

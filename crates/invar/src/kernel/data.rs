@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use invar_ir::{Const, ElementType, Place, ScalarLiteral, Type, Value};
+use invar_ir::{Const, ElementType, Place, ScalarLiteral, Step, Type, Value};
 use invar_runtime::{bf16, f16};
 
 use super::define::with;
 use super::memory::SpotId;
-use super::value::IntoVal;
+use super::value::{IntoVal, assemble, zero};
 
 /// A type that values of kernels have: `bool`, numbers, `[T; 2]` to `[T; 4]` as vectors, arrays of float
 /// vectors as matrices, structs with `#[derive(KernelData)]`, simdgroup matrices and events.
@@ -34,10 +34,27 @@ pub trait Data: Copy + 'static {
 }
 
 /// A type whose values are one value of the kernel: no struct.
+#[diagnostic::on_unimplemented(
+    message = "this takes one value, and a `{Self}` is several",
+    note = "one value is a number, a truth value, a vector or a matrix; of a struct each field is one, and a \
+            parameter of a kernel is a buffer of it, `&[S]` or `&Constants<S>`"
+)]
 pub trait Single: Data<Repr = Ssa> {
     /// The type.
     #[doc(hidden)]
     fn ty() -> Type;
+
+    /// What stands for a value of the kernel.
+    #[doc(hidden)]
+    fn made(value: Value) -> Ssa {
+        Ssa(value)
+    }
+
+    /// The value of the kernel that this stands for.
+    #[doc(hidden)]
+    fn value(repr: Ssa) -> Value {
+        repr.0
+    }
 }
 
 /// A type that memory of kernels holds.
@@ -70,7 +87,8 @@ pub trait Stored: Data {
     fn store(place: &Place, repr: &Self::Repr);
 }
 
-/// A value of the kernel being defined, without its type.
+/// A value of the kernel being defined, without its type; of an array that is neither a vector nor a matrix
+/// the number of the list of its values.
 #[derive(Clone, Copy)]
 pub struct Ssa(pub(super) Value);
 
@@ -104,13 +122,15 @@ impl<T: Data> DerefMut for Val<T> {
 
 impl<T: Single> Val<T> {
     pub(super) fn of(value: Value) -> Val<T> {
-        Val(Ssa(value))
+        Val(T::made(value))
     }
 
     pub(super) fn ssa(self) -> Value {
-        self.0.0
+        T::value(self.0)
     }
 }
+
+const AS_MANY: &str = "as many values come back as went in";
 
 macro_rules! single {
     ($ty:ty, <$($generic:tt)*) => {
@@ -122,7 +142,7 @@ macro_rules! single {
             }
 
             fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Ssa {
-                Ssa(from.next().expect("as many values come back as went in"))
+                Ssa(from.next().expect(AS_MANY))
             }
 
             fn types(into: &mut Vec<Type>) {
@@ -179,6 +199,10 @@ macro_rules! scalars {
             fn consts(&self, into: &mut Vec<Const>) {
                 into.push((*self).into());
             }
+
+            fn repr(&self) -> Ssa {
+                Ssa(with(|k| k.constant((*self).into())))
+            }
         }
 
         impl Scalar for $ty {}
@@ -210,12 +234,119 @@ const fn several(part: Option<Type>, n: usize) -> Option<Type> {
     }
 }
 
-single!([T; N], <T: Stored, const N: usize>);
+/// The most values that an array is made of where it is read or written whole.
+const MOST_PARTS: usize = 256;
+
+/// How many values a value of a type is.
+fn count<T: Data>() -> usize {
+    let mut types = Vec::new();
+    T::types(&mut types);
+    types.len()
+}
+
+/// Of an array of so many parts: whether it can be a value. If not, that is an error where it stands.
+pub(super) fn fits<T: Data>(length: usize) -> bool {
+    let fits = length.saturating_mul(count::<T>()) <= MOST_PARTS;
+    if !fits {
+        let why = format!(
+            "an array of {length} is too long for one value: take its elements, `x[i].a[j]` or `TABLE[j]`"
+        );
+        with(|k| k.refuse(&why));
+    }
+    fits
+}
+
+/// Keeps the values of an array's elements in order.
+pub(super) fn keep(values: Vec<Value>) -> Ssa {
+    Ssa(with(|k| {
+        k.lists.push(values);
+        Value(k.lists.len() as u32 - 1)
+    }))
+}
+
+/// The elements of an array that is neither a vector nor a matrix.
+pub(super) fn elements<T: Data>(array: Ssa) -> Vec<T::Repr> {
+    let values = with(|k| k.lists[array.0.0 as usize].clone());
+    let mut values = values.into_iter();
+    let mut elements = Vec::new();
+    while !values.as_slice().is_empty() {
+        elements.push(T::rebuild(&mut values));
+    }
+    elements
+}
+
+/// An array of these elements.
+pub(super) fn listed<T: Data>(elements: &[T::Repr]) -> Ssa {
+    let mut values = Vec::new();
+    elements
+        .iter()
+        .for_each(|part| T::values(part, &mut values));
+    keep(values)
+}
+
+/// The places of an array's elements.
+fn places(array: &Place, length: usize) -> impl Iterator<Item = Place> {
+    (0..length as u32).map(|i| {
+        let mut place = array.clone();
+        let index = with(|k| k.builder.const_u32(i));
+        place.path.push(Step::Index(index));
+        place
+    })
+}
+
+impl<T: Stored, const N: usize> Data for [T; N] {
+    type Repr = Ssa;
+
+    fn values(repr: &Ssa, into: &mut Vec<Value>) {
+        match Self::VALUE {
+            Some(_) => into.push(repr.0),
+            None => into.extend(with(|k| k.lists[repr.0.0 as usize].clone())),
+        }
+    }
+
+    fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Ssa {
+        match Self::VALUE {
+            Some(_) => Ssa(from.next().expect(AS_MANY)),
+            None => keep(from.take(count::<Self>()).collect()),
+        }
+    }
+
+    fn types(into: &mut Vec<Type>) {
+        match Self::VALUE {
+            Some(ty) => into.push(ty),
+            None => (0..N.min(MOST_PARTS)).for_each(|_| T::types(into)),
+        }
+    }
+}
+
+/// An array that is no vector and no matrix stands where only those do.
+fn is_no_vector<T: Stored, const N: usize>() -> Value {
+    with(|k| {
+        k.refuse(&format!(
+            "this takes a vector of 2 to 4 or a matrix, not an array of {N}: take its elements"
+        ));
+        k.builder.poison(Type::F32)
+    })
+}
 
 impl<T: Stored, const N: usize> Single for [T; N] {
     fn ty() -> Type {
-        // What is no value is refused where it is loaded, with the author's line.
+        // What is no vector and no matrix is refused where it is made or used as one.
         Self::VALUE.unwrap_or(Type::F32)
+    }
+
+    fn made(value: Value) -> Ssa {
+        match Self::VALUE {
+            Some(_) => Ssa(value),
+            None => keep(vec![is_no_vector::<T, N>(); count::<Self>()]),
+        }
+    }
+
+    fn value(repr: Ssa) -> Value {
+        match Self::VALUE {
+            Some(_) => repr.0,
+            None => is_no_vector::<T, N>(),
+        }
     }
 }
 
@@ -235,11 +366,24 @@ impl<T: Stored, const N: usize> Stored for [T; N] {
     }
 
     fn load(place: &Place) -> Ssa {
-        load_one(place)
+        if Self::VALUE.is_some() {
+            return load_one(place);
+        }
+        if !fits::<T>(N) {
+            return zero::<Val<[T; N]>>().0;
+        }
+        let elements: Vec<T::Repr> = places(place, N).map(|part| T::load(&part)).collect();
+        listed::<T>(&elements)
     }
 
     fn store(place: &Place, repr: &Ssa) {
-        store_one(place, *repr);
+        if Self::VALUE.is_some() {
+            return store_one(place, *repr);
+        }
+        if fits::<T>(N) {
+            let parts = places(place, N).zip(elements::<T>(*repr));
+            parts.for_each(|(part, element)| T::store(&part, &element));
+        }
     }
 }
 
@@ -259,11 +403,31 @@ pub trait Constant: Stored {
     /// Appends its scalars in order.
     #[doc(hidden)]
     fn consts(&self, into: &mut Vec<Const>);
+
+    /// The same in the kernel.
+    #[doc(hidden)]
+    fn repr(&self) -> Self::Repr;
 }
 
 impl<T: Constant, const N: usize> Constant for [T; N] {
     fn consts(&self, into: &mut Vec<Const>) {
         self.iter().for_each(|part| part.consts(into));
+    }
+
+    fn repr(&self) -> Ssa {
+        let Some(ty) = Self::VALUE else {
+            if !fits::<T>(N) {
+                return zero::<Val<[T; N]>>().0;
+            }
+            let parts: Vec<T::Repr> = self.iter().map(Constant::repr).collect();
+            return listed::<T>(&parts);
+        };
+        let mut consts = Vec::new();
+        self.consts(&mut consts);
+        Ssa(with(|k| {
+            let scalars: Vec<Value> = consts.iter().map(|c| k.builder.constant(*c)).collect();
+            assemble(k, ty, &scalars)
+        }))
     }
 }
 

@@ -11,6 +11,7 @@ use invar_ir::{
 };
 use invar_runtime::Error;
 
+use super::advice::in_rust;
 use crate::report::{self, Style};
 
 /// Where something stands in the author's file: line and column of its begin and of its end, both
@@ -88,6 +89,8 @@ pub struct Attributes {
     pub allow_out_of_bounds_loads: bool,
     /// Stores out of bounds are meant: `allow(out_of_bounds_stores)`.
     pub allow_out_of_bounds_stores: bool,
+    /// What a check is silent about: `allow(equal_stores, unordered_atomics, discarded_load)`.
+    pub allow: &'static [Rule],
 }
 
 impl Attributes {
@@ -98,6 +101,7 @@ impl Attributes {
         float_mode: FloatMode::Contract,
         allow_out_of_bounds_loads: false,
         allow_out_of_bounds_stores: false,
+        allow: &[],
     };
 }
 
@@ -113,6 +117,8 @@ pub struct Definition {
     used: HashMap<u32, (bool, bool)>,
     /// Places in memory, by number.
     pub(super) places: Vec<Place>,
+    /// The values of arrays that are neither vectors nor matrices, by number.
+    pub(super) lists: Vec<Vec<Value>>,
     /// The values that are constants of the author's text.
     constants: HashMap<Value, Const>,
     /// The structs of the module, by their Rust types.
@@ -181,6 +187,11 @@ pub fn enter(function: &'static Function) -> Option<Inlined> {
         k.entered.push(function);
         k.source = Some(k.source_of(function));
         k.place(function.place);
+        if k.entered.len() == 1 {
+            // What is wrong with the kernel as a whole stands where its name does.
+            let span = k.builder.span();
+            k.builder.kernel_mut().span = span;
+        }
         Some(Inlined(before))
     })
 }
@@ -286,6 +297,7 @@ fn define<K: Kernel>() -> Result<Verified, Error> {
         entered: Vec::new(),
         used: HashMap::new(),
         places: Vec::new(),
+        lists: Vec::new(),
         constants: HashMap::new(),
         structs: HashMap::new(),
     };
@@ -296,11 +308,24 @@ fn define<K: Kernel>() -> Result<Verified, Error> {
     let mut done = done.expect("a kernel that was begun is still being defined");
     done.settle_access();
     let module = done.builder.module();
-    let (sources, calls) = (module.sources.clone(), module.calls.clone());
+    let texts = Module {
+        sources: module.sources.clone(),
+        calls: module.calls.clone(),
+        ..Module::default()
+    };
     done.builder
         .finish()
         .and_then(verify)
-        .map_err(|all| reported(&sources, &calls, &all))
+        .map_err(|all| told(&texts, &all))
+}
+
+/// What is wrong with a Rust kernel, as a report with the author's lines, and what to write in Rust.
+pub(super) fn told(module: &Module, all: &Diagnostics) -> Error {
+    reported(
+        &module.sources,
+        &module.calls,
+        &Diagnostics(in_rust(&all.0)),
+    )
 }
 
 /// What is wrong with a kernel, as a report with the author's lines.

@@ -8,14 +8,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use invar_interp::{Report, Verdict};
+use invar_interp::{CheckOptions, Report, Verdict};
 use invar_ir::{ConstantKey, Diagnostic, Diagnostics, Verified};
 use invar_runtime::{
     Arg, CompileOptions, Device, Dispatch, Error, Grid, Program, Queue, Submission, Timestamps,
 };
 
+use super::advice::in_rust;
 use super::data::Constant as Value;
-use super::define::{Kernel, kept, module, reported};
+use super::define::{Kernel, kept, module, reported, told};
 use super::structure::Constant;
 use crate::report::{self, Style};
 
@@ -24,6 +25,10 @@ use crate::report::{self, Style};
 ///
 /// For a grid of a kernel that does not say it, threadgroups have 256 threads: 256, 16 by 16, or 8 by 8
 /// by 4, by the dimensions in which the grid has more than one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no grid",
+    note = "how many threads run is `Grid::threads(n)` or `Grid::threads([w, h])`, or a `Dispatch`"
+)]
 pub trait IntoDispatch {
     /// The grid and its threadgroups, for a kernel that says so much of them.
     fn into_dispatch(self, threadgroup: Option<[u32; 3]>) -> Dispatch;
@@ -95,7 +100,7 @@ impl<K: Kernel> Prepared<K> {
     /// What is wrong with the kernel, or that the device cannot run it.
     pub fn new(device: &Device) -> Result<Prepared<K>, Error> {
         Ok(Prepared {
-            program: program::<K>(device)?,
+            program: program::<K>(device).map_err(with_lines::<K>)?,
             queue: device.queue(),
             kernel: PhantomData,
         })
@@ -111,8 +116,9 @@ impl<K: Kernel> Prepared<K> {
             let key = ConstantKey::from(constant.name);
             options.constants.push((key, constant.value));
         }
+        let program = device.compile_with(&module::<K>()?, K::NAME, &options);
         Ok(Prepared {
-            program: device.compile_with(&module::<K>()?, K::NAME, &options)?,
+            program: program.map_err(with_lines::<K>)?,
             queue: device.queue(),
             kernel: PhantomData,
         })
@@ -186,13 +192,13 @@ impl Launched {
 
     fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         match result {
-            Err(Error::Diagnostics(all)) => {
-                let module = match &self.module {
-                    Source::Kernel(module) => Arc::new(module()?),
-                    Source::Built(module) => module.clone(),
-                };
-                Err(reported(&module.sources, &module.calls, &all))
-            }
+            Err(Error::Diagnostics(all)) => Err(match &self.module {
+                Source::Kernel(module) => {
+                    let module = module()?;
+                    told(&module, &all)
+                }
+                Source::Built(module) => reported(&module.sources, &module.calls, &all),
+            }),
             other => other,
         }
     }
@@ -215,6 +221,14 @@ impl Future for Launched {
     }
 }
 
+/// What is wrong with a launch or with values of function constants, with the author's lines.
+fn with_lines<K: Kernel>(error: Error) -> Error {
+    match (error, module::<K>()) {
+        (Error::Diagnostics(all), Ok(module)) => told(&module, &all),
+        (other, _) => other,
+    }
+}
+
 /// Submits a kernel; the macro's `launch` with its arguments in one list.
 ///
 /// # Errors
@@ -224,10 +238,40 @@ pub fn launch<K: Kernel>(
     grid: impl IntoDispatch,
     args: &[Arg<'_>],
 ) -> Result<Launched, Error> {
+    let dispatch = grid.into_dispatch(K::ATTRIBUTES.threadgroup);
     Ok(Launched {
-        submission: on.submit(grid.into_dispatch(K::ATTRIBUTES.threadgroup), args)?,
+        submission: on.submit(dispatch, args).map_err(with_lines::<K>)?,
         module: Source::Kernel(module::<K>),
     })
+}
+
+/// The device that checks a kernel, silent about what the kernel says is meant.
+pub fn checker<K: Kernel>() -> Device {
+    let allow = K::ATTRIBUTES.allow;
+    if allow.is_empty() {
+        return Device::checked();
+    }
+    let silent = kept::<K, Device>(|| {
+        Device::checked_with(CheckOptions {
+            allow: allow.to_vec(),
+            ..CheckOptions::default()
+        })
+    });
+    (*silent).clone()
+}
+
+/// What a call of a kernel as a function gives: nothing. Kernels have no such value, so that one does not call
+/// another.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelThatRanOnTheHost;
+
+/// Ends a call of a kernel as a function: with what is wrong, as a panic at the caller.
+#[track_caller]
+pub fn ran(checked: Result<Findings, Error>) -> KernelThatRanOnTheHost {
+    match checked.and_then(Findings::into_result) {
+        Ok(()) => KernelThatRanOnTheHost,
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// Runs a kernel under all checkers; the macro's `check` with its arguments in one list.
@@ -296,14 +340,14 @@ impl Findings {
             return Ok(());
         }
         let all = Diagnostics(self.report.diagnostics.clone());
-        Err(reported(&self.module.sources, &self.module.calls, &all))
+        Err(told(&self.module, &all))
     }
 }
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = &self.report.diagnostics;
-        f.write_str(&report::render_for(&self.module, all, Style::Plain))?;
+        let all = in_rust(&self.report.diagnostics);
+        f.write_str(&report::render_for(&self.module, &all, Style::Plain))?;
         writeln!(f, "{} findings; {}", all.len(), self.report.reach())
     }
 }

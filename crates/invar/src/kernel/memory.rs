@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use invar_ir::{Access, ConstantArray, Memory, Place, Span, Step, Value, Width};
+use invar_ir::{Access, ConstantArray, ElementType, Memory, Place, Span, Step, Value, Width};
 
-use super::data::{Constant, Data, Elements, Scalar, Single, Stored, Val};
+use super::data::{Constant, Data, Elements, Scalar, Single, Stored, Val, elements, listed};
 use super::define::{Place4, at, with};
 use super::value::{Index, IntoVal};
 
@@ -87,17 +87,79 @@ macro_rules! swaps {
 }
 swaps!(SliceMut, ThreadgroupArray, ThreadArray);
 
+/// How many elements a memory object has.
+fn length_of(memory: Memory) -> Value {
+    with(|k| {
+        let length = match memory {
+            Memory::Param(_) => return k.builder.buffer_length(memory),
+            Memory::Alloc(number) => k.builder.kernel().allocs[number as usize].length,
+            Memory::Constant(number) => k.builder.module().constants[number as usize].length,
+        };
+        k.builder.constant(u64::from(length).into())
+    })
+}
+
 macro_rules! lengths {
     ($($name:ident),*) => {$(
         impl<T: Stored> $name<T> {
-            /// How many elements it has: as many as are bound.
+            /// How many elements it has: of a buffer as many as are bound.
             pub fn len(self) -> Val<u64> {
-                Val::of(with(|k| k.builder.buffer_length(self.memory)))
+                Val::of(length_of(self.memory))
+            }
+
+            /// Whether it has no elements.
+            pub fn is_empty(self) -> Val<bool> {
+                let length = length_of(self.memory);
+                Val::of(with(|k| {
+                    let none = k.builder.constant(0u64.into());
+                    k.builder.eq(length, none)
+                }))
             }
         }
     )*};
 }
-lengths!(Slice, SliceMut, Constants, ThreadgroupArray);
+lengths!(
+    Slice,
+    SliceMut,
+    Constants,
+    ThreadgroupArray,
+    ThreadArray,
+    ConstantTable
+);
+
+/// What a device function takes for `&[T]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `&[{T}]` of the kernel",
+    note = "for `&[T]` stands a buffer, an array that `threadgroup!` or `thread!` makes, or `&TABLE`, all of elements `T`"
+)]
+pub trait AsSlice<T>: Copy {
+    /// The same array, to be read.
+    fn as_slice(self) -> Slice<T>;
+}
+
+/// What a device function takes for `&mut [T]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `&mut [{T}]` of the kernel",
+    note = "for `&mut [T]` stands a buffer that is `&mut`, or an array that `threadgroup!` or `thread!` makes, of \
+            elements `T`"
+)]
+pub trait AsSliceMut<T>: Copy {
+    /// The same array, to be read and written.
+    fn as_slice_mut(self) -> SliceMut<T>;
+}
+
+macro_rules! slices {
+    ($trait:ident $method:ident $slice:ident: $($name:ident),*) => {$(
+        impl<T> $trait<T> for $name<T> {
+            fn $method(self) -> $slice<T> {
+                $slice::of(self.memory)
+            }
+        }
+    )*};
+}
+slices!(AsSlice as_slice Slice:
+    Slice, SliceMut, Constants, ThreadgroupArray, ThreadArray, ConstantTable);
+slices!(AsSliceMut as_slice_mut SliceMut: SliceMut, ThreadgroupArray, ThreadArray);
 
 /// An array in memory.
 pub trait InMemory: Copy {
@@ -119,11 +181,38 @@ pub trait Indexed: Copy {
     fn part(self, index: Value) -> Self::Part;
 }
 
-impl<T: Stored + Single, const N: usize> Indexed for Val<[T; N]> {
+/// Which element of so many an index is, where that is known.
+fn known(index: Value, length: usize) -> Option<usize> {
+    let known = with(|k| k.known(index))?;
+    let known = usize::try_from(known.bits).ok()?;
+    (known < length).then_some(known)
+}
+
+/// An array of the thread's own with these elements, for one that is asked for by an index.
+fn own_array<T: Stored>(elements: &[T::Repr]) -> Memory {
+    let (element, length) = (T::element(), elements.len() as u32);
+    let own = with(|k| k.builder.alloc_thread("", element, length));
+    for (i, part) in (0..length).zip(elements) {
+        let index = with(|k| k.builder.const_u32(i));
+        T::store(&Place::element(own, index), part);
+    }
+    own
+}
+
+impl<T: Stored, const N: usize> Indexed for Val<[T; N]> {
     type Part = Val<T>;
 
     fn part(self, index: Value) -> Val<T> {
-        Val::of(with(|k| k.builder.extract(self.ssa(), index)))
+        if <[T; N]>::VALUE.is_some() {
+            let whole = self.ssa();
+            let part = with(|k| k.builder.extract(whole, index));
+            return Val(T::rebuild(&mut std::iter::once(part)));
+        }
+        let elements = elements::<T>(self.0);
+        match known(index, N) {
+            Some(known) => Val(elements[known]),
+            None => Val(T::load(&Place::element(own_array::<T>(&elements), index))),
+        }
     }
 }
 
@@ -134,6 +223,72 @@ impl<T: Stored, const N: usize> Indexed for Spot<[T; N]> {
         self.id.step(Step::Index(index))
     }
 }
+
+/// What lies in a place: an element, or a row of them.
+pub trait InRow: Copy {
+    /// That of this place.
+    #[doc(hidden)]
+    fn lying(place: Place) -> Self;
+}
+
+impl<T: Stored> InRow for Spot<T> {
+    fn lying(place: Place) -> Spot<T> {
+        Spot::of(place)
+    }
+}
+
+/// `threadgroup!([[T; M]; N])` or `thread!` of it, of whose inner lengths one is of a const generic, and no part
+/// of a type in Rust; `P` is what `[i]` gives.
+#[derive(Clone, Copy)]
+pub struct Nested<P> {
+    memory: Memory,
+    part: PhantomData<P>,
+}
+
+/// A row of such an array.
+#[derive(Clone, Copy)]
+pub struct Rows<P> {
+    id: SpotId,
+    part: PhantomData<P>,
+}
+
+impl<P: InRow> InRow for Rows<P> {
+    fn lying(place: Place) -> Rows<P> {
+        Rows {
+            id: SpotId::of(place),
+            part: PhantomData,
+        }
+    }
+}
+
+impl<P: InRow> IntoVal for Nested<P> {
+    type Val = Self;
+
+    fn into_val(self) -> Self {
+        self
+    }
+}
+
+impl<P: InRow> Indexed for Nested<P> {
+    type Part = P;
+
+    fn part(self, index: Value) -> P {
+        P::lying(Place::element(self.memory, index))
+    }
+}
+
+impl<P: InRow> Indexed for Rows<P> {
+    type Part = P;
+
+    fn part(self, index: Value) -> P {
+        let mut place = self.id.place();
+        place.path.push(Step::Index(index));
+        P::lying(place)
+    }
+}
+
+impl<P: InRow> IndexedMut for Nested<P> {}
+impl<P: InRow> IndexedMut for Rows<P> {}
 
 /// What `[i] =` writes: a store out of bounds does nothing (B2).
 #[diagnostic::on_unimplemented(
@@ -152,6 +307,13 @@ impl<T: Stored, const N: usize> IndexedMut for Spot<[T; N]> {}
 pub struct SpotId(u32);
 
 impl SpotId {
+    fn of(place: Place) -> SpotId {
+        with(|k| {
+            k.places.push(place);
+            SpotId(k.places.len() as u32 - 1)
+        })
+    }
+
     fn place(self) -> Place {
         with(|k| k.places[self.0 as usize].clone())
     }
@@ -194,10 +356,7 @@ impl<T: Stored> Deref for Spot<T> {
 
 impl<T: Stored> Spot<T> {
     fn of(place: Place) -> Spot<T> {
-        let id = with(|k| {
-            k.places.push(place);
-            SpotId(k.places.len() as u32 - 1)
-        });
+        let id = SpotId::of(place);
         Spot {
             id,
             parts: T::at(id),
@@ -286,14 +445,33 @@ pub fn part_mut<A: IndexedMut>(array: A, index: impl Index) -> A::Part {
     array.part(index.index())
 }
 
-/// `vector[index] = part`, for a variable: nothing out of bounds (B4).
-pub fn set_part<T: Stored + Single, const N: usize>(
-    vector: &mut Val<[T; N]>,
+/// `array[index] = part`, for a variable that is a vector, a matrix or an array: nothing out of bounds (B4).
+pub fn set_part<T: Stored, const N: usize>(
+    array: &mut Val<[T; N]>,
     index: impl Index,
     part: Val<T>,
 ) {
-    let (whole, index) = (vector.ssa(), index.index());
-    *vector = Val::of(with(|k| k.builder.insert(whole, index, part.ssa())));
+    let index = index.index();
+    if <[T; N]>::VALUE.is_some() {
+        let whole = array.ssa();
+        let mut parts = Vec::new();
+        T::values(&part.0, &mut parts);
+        *array = Val::of(with(|k| k.builder.insert(whole, index, parts[0])));
+        return;
+    }
+    let mut elements = elements::<T>(array.0);
+    match known(index, N) {
+        Some(known) => elements[known] = part.0,
+        None => {
+            let own = own_array::<T>(&elements);
+            T::store(&Place::element(own, index), &part.0);
+            for (i, element) in (0u32..).zip(&mut elements) {
+                let index = with(|k| k.builder.const_u32(i));
+                *element = T::load(&Place::element(own, index));
+            }
+        }
+    }
+    *array = Val(listed::<T>(&elements));
 }
 
 /// `&array[index]`.
@@ -307,6 +485,11 @@ pub fn place_mut<T: Stored>(spot: Spot<T>) -> PlaceMut<T> {
 }
 
 /// What an expression with `[i]` gives.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no value of the kernel",
+    label = "this is a row of an array",
+    note = "of rows whose length is of a const generic take the elements: `x[i][j]`"
+)]
 pub trait Read {
     /// Its type.
     type Data: Data;
@@ -446,6 +629,43 @@ pub fn thread_array<T: Stored>(name: &str, count: impl Length, place: Place4) ->
     at(place, ());
     let (element, count) = (T::element(), length(count));
     ThreadArray::of(with(|k| k.builder.alloc_thread(name, element, count)))
+}
+
+/// One of the lengths of an array of arrays.
+pub fn row_length(count: impl Length) -> u32 {
+    length(count)
+}
+
+/// What a row of rows holds: these lengths are of the inner arrays, outermost first.
+fn rows<T: Stored>(lengths: &[u32]) -> ElementType {
+    let inner = lengths.iter().rev();
+    inner.fold(T::element(), |of, length| {
+        ElementType::Array(of.into(), *length)
+    })
+}
+
+/// `threadgroup!([[T; M]; N])` with lengths of const generics, outermost first.
+pub fn threadgroup_rows<T: Stored, P: InRow>(
+    name: &str,
+    lengths: &[u32],
+    place: Place4,
+) -> Nested<P> {
+    at(place, ());
+    let element = rows::<T>(&lengths[1..]);
+    Nested {
+        memory: with(|k| k.builder.alloc_threadgroup(name, element, lengths[0])),
+        part: PhantomData,
+    }
+}
+
+/// `thread!([[T; M]; N])` with lengths of const generics, outermost first.
+pub fn thread_rows<T: Stored, P: InRow>(name: &str, lengths: &[u32], place: Place4) -> Nested<P> {
+    at(place, ());
+    let element = rows::<T>(&lengths[1..]);
+    Nested {
+        memory: with(|k| k.builder.alloc_thread(name, element, lengths[0])),
+        part: PhantomData,
+    }
 }
 
 /// `constant!(TABLE)`, or `TABLE` in `TABLE[i]`.

@@ -11,6 +11,7 @@
 //!
 //! Deliberately absent: what Rust means by a body. That is the macro's, in `invar-macros`.
 
+mod advice;
 pub mod compare;
 mod control;
 mod data;
@@ -31,19 +32,23 @@ pub use data::{
 };
 pub(crate) use define::reported;
 pub use define::{Attributes, Function, Kernel, Place4, at, enter, module, return_, to_inv};
-pub use launch::{Findings, IntoDispatch, LaunchOn, Launched, Prepared, findings, launch, value};
+pub use launch::{
+    Findings, IntoDispatch, KernelThatRanOnTheHost, LaunchOn, Launched, Prepared, checker,
+    findings, launch, ran, value,
+};
 pub use memory::{
-    ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, Length, PlaceMut, PlaceRef,
-    Read, Slice, SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, constant_table, constants,
-    part, part_mut, place, place_mut, read, requires, scalar, set_part, slice, slice_mut,
-    thread_array, threadgroup_array, threadgroup_param, write,
+    AsSlice, AsSliceMut, ConstantTable, Constants, InMemory, InPlace, InRow, Indexed, IndexedMut,
+    Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice, SliceMut, Spot, SpotId, ThreadArray,
+    ThreadgroupArray, constant_table, constants, part, part_mut, place, place_mut, read, requires,
+    row_length, scalar, set_part, slice, slice_mut, thread_array, thread_rows, threadgroup_array,
+    threadgroup_param, threadgroup_rows, write,
 };
 pub use structure::{
     Constant as ConstantValue, FunctionConstant, Struct, field, load_field, reader, store_field,
     struct_type, structure,
 };
 pub use value::{
-    Cast, Index, IntoVal, Vars, alike, cast, lit, local, print_line, printed, splat, variable,
-    vector, zero,
+    Cast, Index, IntoVal, Printed, Vars, alike, cast, lit, local, print_line, printed, splat,
+    variable, vector, zero,
 };
 pub use vector::{FloatVector, Mask, Multiply};

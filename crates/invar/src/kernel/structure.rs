@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use invar_ir::{
-    Const, Diagnostic, ElementType, FunctionConstant as Declared, Place, Rule, Span, Step,
-    StructDef, StructId, Value,
+    Const, Diagnostic, ElementType, FunctionConstant as Declared, Place, Rule, Step, StructDef,
+    StructId, Value,
 };
 
 use super::data::{Data, Scalar, Stored, Val};
@@ -29,7 +29,7 @@ pub fn struct_type<T: 'static>(name: &str, fields: &[Field]) -> ElementType {
         .map(|(name, element)| ((*name).into(), element()))
         .collect();
     with(|k| {
-        let span = Span::NONE;
+        let span = k.builder.span();
         let all = &mut k.builder.module_mut().structs;
         let numbered = (1..).map(|n| format!("{name}.{n}"));
         let name = std::iter::once(name.to_string())

@@ -7,7 +7,7 @@ use invar_runtime::{bf16, f16};
 
 use super::data::{
     Bitwise, Constant, Data, Integer, Integers, Lanes, Number, Numbers, Scalar, SignedNumbers,
-    Single, Stored, Val,
+    Stored, Val, fits, keep,
 };
 use super::define::{Definition, Place4, at, with};
 
@@ -19,7 +19,7 @@ pub fn lit<T: Scalar>(value: T, place: Place4) -> Val<T> {
 }
 
 /// A value of this type from its scalars in order.
-fn assemble(k: &mut Definition, ty: Type, scalars: &[Value]) -> Value {
+pub(super) fn assemble(k: &mut Definition, ty: Type, scalars: &[Value]) -> Value {
     match ty {
         Type::Vector(..) => k.builder.construct(ty, scalars),
         Type::Matrix { scalar, rows, .. } => {
@@ -145,16 +145,7 @@ impl<T: Constant, const N: usize> IntoVal for [T; N] {
     type Val = Val<[T; N]>;
 
     fn into_val(self) -> Val<[T; N]> {
-        if Self::VALUE.is_none() {
-            let why = "an array of so many is no value of a kernel: take its elements, `TABLE[i]`";
-            with(|k| k.refuse(why));
-        }
-        let mut consts = Vec::new();
-        self.consts(&mut consts);
-        Val::of(with(|k| {
-            let scalars: Vec<Value> = consts.iter().map(|c| k.builder.constant(*c)).collect();
-            assemble(k, <[T; N]>::ty(), &scalars)
-        }))
+        Val(self.repr())
     }
 }
 
@@ -191,8 +182,9 @@ where
 
 /// Values that control flow carries: the variables that a block changes.
 #[diagnostic::on_unimplemented(
-    message = "a variable cannot be a `{Self}`",
-    note = "variables hold values; what a thread keeps in an array goes into `thread!([f32; 4])`"
+    message = "`{Self}` is no value: no variable, branch or loop has it",
+    note = "which array is accessed is known when a kernel is compiled: choose between elements; two arrays that take \
+            turns are one, `threadgroup!([[f32; 64]; 2])`"
 )]
 pub trait Vars: Copy {
     /// Appends its values in order.
@@ -363,14 +355,21 @@ impl<T: Bitwise> ops::Not for Val<T> {
     }
 }
 
-/// `[a, b, c]`: a vector of scalars, or a matrix of columns.
-pub fn vector<T: Stored + Single, const N: usize>(parts: [Val<T>; N]) -> Val<[T; N]> {
-    let parts = parts.map(Val::ssa);
-    Val::of(with(|k| k.builder.construct(<[T; N]>::ty(), &parts)))
+/// `[a, b, c]`: a vector of scalars, a matrix of columns, or the array that a field of a struct is.
+pub fn vector<T: Stored, const N: usize>(parts: [Val<T>; N]) -> Val<[T; N]> {
+    let mut values = Vec::new();
+    parts
+        .iter()
+        .for_each(|part| T::values(&part.0, &mut values));
+    match <[T; N]>::VALUE {
+        Some(ty) => Val::of(with(|k| k.builder.construct(ty, &values))),
+        None if fits::<T>(N) => Val(keep(values)),
+        None => zero(),
+    }
 }
 
-/// `[x; N]`: a vector of the same component everywhere.
-pub fn splat<T: Scalar, const N: usize>(part: Val<T>) -> Val<[T; N]> {
+/// `[x; N]`: the same everywhere.
+pub fn splat<T: Stored, const N: usize>(part: Val<T>) -> Val<[T; N]> {
     vector([part; N])
 }
 
@@ -416,7 +415,23 @@ pub fn print_line(text: &str, values: &[Value]) {
     with(|k| k.builder.print(text, values));
 }
 
+/// What a line prints.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not printed",
+    note = "a line prints scalars and vectors: of an array its elements, of a struct its fields"
+)]
+pub trait Printed {
+    /// The value.
+    fn value(self) -> Value;
+}
+
+impl<T: Lanes> Printed for Val<T> {
+    fn value(self) -> Value {
+        self.ssa()
+    }
+}
+
 /// A value to print.
-pub fn printed<T: Lanes>(x: impl IntoVal<Val = Val<T>>) -> Value {
-    x.into_val().ssa()
+pub fn printed(x: impl Printed) -> Value {
+    x.value()
 }

@@ -6,6 +6,7 @@ use invar_ir::{KernelBuilder, Swizzle};
 
 use super::data::{Float, Floats, Lanes, Scalar, Single, Stored, Val};
 use super::define::with;
+use super::memory::set_part;
 use super::value::Cast;
 
 /// A vector of floats.
@@ -146,12 +147,13 @@ impl<T: Float> Val<[T; 3]> {
 }
 
 /// `x` with the component or column at an index replaced; `x` itself if the index is out of bounds (B4).
-pub fn insert<T: Stored + Single, const N: usize>(
-    x: Val<[T; N]>,
+pub fn insert<T: Stored, const N: usize>(
+    mut x: Val<[T; N]>,
     index: Val<u32>,
     part: Val<T>,
 ) -> Val<[T; N]> {
-    Val::of(with(|k| k.builder.insert(x.ssa(), index.ssa(), part.ssa())))
+    set_part(&mut x, index, part);
+    x
 }
 
 /// The bits of a number or vector as another type of as many bits: `as_type::<u32>(x)`.
@@ -194,19 +196,22 @@ impl<T: Float, const R: usize, const C: usize> Multiply<[[T; R]; C]> for [T; R] 
 
 /// `a * b` of matrices, or of a matrix and a vector on either side.
 pub fn matrix_multiply<A: Multiply<B>, B: Single>(a: Val<A>, b: Val<B>) -> Val<A::Product> {
-    Val::of(with(|k| k.builder.matrix_multiply(a.ssa(), b.ssa())))
+    let (a, b) = (a.ssa(), b.ssa());
+    Val::of(with(|k| k.builder.matrix_multiply(a, b)))
 }
 
 /// The matrix with rows and columns exchanged.
 pub fn transpose<T: Float, const R: usize, const C: usize>(
     x: Val<[[T; R]; C]>,
 ) -> Val<[[T; C]; R]> {
-    Val::of(with(|k| k.builder.transpose(x.ssa())))
+    let x = x.ssa();
+    Val::of(with(|k| k.builder.transpose(x)))
 }
 
 /// The determinant of a square matrix.
 pub fn determinant<T: Float, const N: usize>(x: Val<[[T; N]; N]>) -> Val<T> {
-    Val::of(with(|k| k.builder.determinant(x.ssa())))
+    let x = x.ssa();
+    Val::of(with(|k| k.builder.determinant(x)))
 }
 
 impl<T: Float, B: Single, const R: usize, const C: usize> ops::Mul<Val<B>> for Val<[[T; R]; C]>
@@ -226,7 +231,8 @@ macro_rules! matrix_sums {
             type Output = Val<[[T; R]; C]>;
 
             fn $method(self, other: Val<[[T; R]; C]>) -> Val<[[T; R]; C]> {
-                Val::of(with(|k| KernelBuilder::$method(&mut k.builder, self.ssa(), other.ssa())))
+                let (a, b) = (self.ssa(), other.ssa());
+                Val::of(with(|k| KernelBuilder::$method(&mut k.builder, a, b)))
             }
         }
     )*};

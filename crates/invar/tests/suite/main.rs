@@ -3,7 +3,10 @@
 mod build;
 mod forms;
 mod kernel;
+mod kernel_arrays;
 mod kernel_language;
 mod kernel_programs;
+mod kernel_reports;
+mod kernel_words;
 mod programs;
 mod tidy;

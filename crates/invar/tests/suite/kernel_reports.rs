@@ -1,0 +1,142 @@
+//! What reports on Rust kernels name: the author's lines, and what to write in Rust.
+
+use invar::prelude::*;
+
+/// The line of this file that has these words.
+fn line_of(words: &str) -> String {
+    let text = include_str!("kernel_reports.rs");
+    let found = text.lines().position(|l| l.trim() == words);
+    format!("kernel_reports.rs:{}:", found.expect("the line") + 1)
+}
+
+fn told(error: Option<invar::Error>) -> String {
+    error.expect("an error").to_string()
+}
+
+#[kernel]
+fn together(y: &mut [u32]) {
+    y[0] = 7;
+}
+
+#[kernel(allow(equal_stores))]
+fn together_meant(y: &mut [u32]) {
+    y[0] = 7;
+}
+
+#[kernel]
+fn updates(y: &mut [u32]) {
+    y[0] += 1;
+}
+
+#[kernel]
+fn exchanged(x: &[u32], y: &mut [u32]) {
+    let i = thread_position_in_grid().x;
+    y[i] = x[i];
+    y[i + 4] = y[(i + 1) % 4];
+}
+
+#[test]
+fn advice_is_rust() {
+    let found = together::check(Grid::threads(4), &mut [0]).expect("a run");
+    let text = found.to_string();
+    assert!(text.contains("`#[kernel(allow(equal_stores))]`"), "{text}");
+    let found = together_meant::check(Grid::threads(4), &mut [0]).expect("a run");
+    assert!(found.diagnostics().is_empty(), "{found}");
+    let text = told(
+        updates::check(Grid::threads(4), &mut [0])
+            .and_then(Findings::into_result)
+            .err(),
+    );
+    assert!(text.contains("`atomic_add(&mut y[0], 1)`"), "{text}");
+    let found = exchanged::check(Grid::threads(4), &[1; 4], &mut [0; 8]).expect("a run");
+    let text = found.to_string();
+    assert!(text.contains("put `threadgroup_barrier()`"), "{text}");
+}
+
+#[kernel(threadgroup(0))]
+fn no_threads(y: &mut [f32]) {
+    y[0] = 1.0;
+}
+
+#[kernel(simdgroup(33))]
+fn odd_simdgroup(y: &mut [f32]) {
+    y[0] = 1.0;
+}
+
+#[derive(Clone, Copy, KernelData)]
+#[repr(C)]
+struct Nothing {
+    none: [f32; 0],
+    one: f32,
+}
+
+#[kernel]
+fn of_nothing(x: &[Nothing], y: &mut [f32]) {
+    y[0] = x[0].one;
+}
+
+#[kernel]
+#[requires(n <= length(y))]
+fn requires_room(y: &mut [f32], n: u32) {
+    y[n - 1] = 1.0;
+}
+
+#[function_constant(7)]
+const NEEDED: u32;
+
+#[kernel]
+fn needs(y: &mut [u32]) {
+    y[0] = NEEDED;
+}
+
+#[kernel]
+fn no_step(y: &mut [u32]) {
+    for i in (0..10u32).step_by(0) {
+        y[i] = i;
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_whole_kernel_names_its_line() {
+    let text = told(no_threads::to_inv().err());
+    assert!(
+        text.contains(&line_of("fn no_threads(y: &mut [f32]) {")),
+        "{text}"
+    );
+    let text = told(odd_simdgroup::to_inv().err());
+    assert!(
+        text.contains(&line_of("fn odd_simdgroup(y: &mut [f32]) {")),
+        "{text}"
+    );
+    let text = told(of_nothing::to_inv().err());
+    let place = line_of("fn of_nothing(x: &[Nothing], y: &mut [f32]) {");
+    assert!(text.contains(&place), "{text}");
+    let text = told(no_step::to_inv().err());
+    assert!(text.contains("a step of 0"), "{text}");
+    assert!(
+        text.contains(&line_of("for i in (0..10u32).step_by(0) {")),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_launch_names_the_line() {
+    let text = told(requires_room::check(Grid::threads(1), &mut [0.0], 2).err());
+    assert!(
+        text.contains(&line_of("#[requires(n <= length(y))]")),
+        "{text}"
+    );
+    let device = Device::default().expect("a device");
+    let mut y = device.buffer_zeroed::<u32>(1).expect("a buffer");
+    let launched = needs::launch(&device, Grid::threads(1), &mut y);
+    let text = told(launched.err());
+    assert!(text.contains("`@NEEDED` (id 7) has no value"), "{text}");
+    assert!(text.contains(&line_of("y[0] = NEEDED;")), "{text}");
+    assert!(told(needs::prepare(&device).err()).contains(&line_of("y[0] = NEEDED;")));
+}
+
+#[test]
+#[should_panic(expected = "error[data-race]")]
+fn a_call_on_the_host_panics_with_what_is_found() {
+    updates(Grid::threads(4), &mut [0]);
+}
