@@ -3,8 +3,8 @@
 //!
 //! What commutes is told from the instructions: read-modify-writes of one kind, what they return included,
 //! since handing out places and claims is what it is for; stores and exchanges of one constant;
-//! compare-exchanges of the same two constants; loads, with each other, and those whose results nothing uses,
-//! with everything. An atomic whose result decides whether a loop around it goes on waits or tries again: its
+//! compare-exchanges of the same two constants; loads, with each other, those whose results nothing uses, with
+//! everything, and those of which only some bits count, with what by its constant leaves these as they are. An atomic whose result decides whether a loop around it goes on waits or tries again: its
 //! order is meant. So it is in kernels that acquire or release, of which nothing is said.
 //!
 //! For each location a few accesses of each kind are kept, the latest of those that any later one could be
@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use invar_ir::{
-    AddressSpace, AtomicOp, Diagnostic, InstKind, Kernel, Memory, Module, ParamKind, Region, Rule,
-    Scope, Spaces, Value,
+    AddressSpace, AtomicOp, Diagnostic, InstKind, Kernel, Memory, Module, Op, ParamKind, Region,
+    Rule, Scope, Spaces, Value,
 };
 
 use crate::checkers::About;
@@ -35,10 +35,10 @@ enum Fixed {
 /// What an atomic does, as far as its order with others shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Gives what is there to something that uses it.
-    Load,
-    /// Combines what is there with a value; floats are added up to rounding.
-    Combine(Commuting),
+    /// Gives what is there to something that uses these bits of it.
+    Load(u64),
+    /// Combines what is there with a value, which may change these bits; floats are added up to rounding.
+    Combine(Commuting, u64),
     /// Leaves a value, whatever was there; one that is fixed, if any.
     Set(Option<Fixed>),
     /// Leaves the second if the first is there.
@@ -49,6 +49,10 @@ impl Kind {
     fn commutes(self, other: Kind) -> bool {
         match (self, other) {
             (Kind::Set(None), _) | (Kind::Replace(None), _) => false,
+            (Kind::Load(_), Kind::Load(_)) => true,
+            (Kind::Load(used), Kind::Combine(_, changed))
+            | (Kind::Combine(_, changed), Kind::Load(used)) => used & changed == 0,
+            (Kind::Combine(a, _), Kind::Combine(b, _)) => a == b,
             (a, b) => a == b,
         }
     }
@@ -56,7 +60,7 @@ impl Kind {
 
 /// The kinds of a kernel's atomics, by the numbers of their instructions.
 fn kinds(module: &Module, kernel: &Kernel) -> HashMap<u32, (Kind, Memory)> {
-    let mut used = HashSet::new();
+    let mut used: HashMap<Value, u64> = HashMap::new();
     let mut fixed = HashMap::new();
     for param in &kernel.params {
         if let ParamKind::Scalar { value } = param.kind {
@@ -66,7 +70,7 @@ fn kinds(module: &Module, kernel: &Kernel) -> HashMap<u32, (Kind, Memory)> {
     let mut retried = HashSet::new();
     kernel.for_each_inst(&mut |inst| {
         inst.kind.for_each_use(|value| {
-            used.insert(value);
+            *used.entry(value).or_default() |= bits_used(&inst.kind, value, &fixed);
         });
         if let InstKind::Const(constant) = &inst.kind {
             fixed.insert(inst.results[0], Fixed::Bits(constant.bits));
@@ -93,12 +97,14 @@ fn kinds(module: &Module, kernel: &Kernel) -> HashMap<u32, (Kind, Memory)> {
         }
         let value = |i: usize| args.get(i).and_then(|v| fixed.get(v)).copied();
         let kind = match op {
-            AtomicOp::Load if inst.results.iter().any(|r| used.contains(r)) => Kind::Load,
-            AtomicOp::Load => return,
+            AtomicOp::Load => match inst.results.iter().find_map(|r| used.get(r)) {
+                Some(bits) => Kind::Load(*bits),
+                None => return,
+            },
             AtomicOp::Store | AtomicOp::Exchange => Kind::Set(value(0)),
             AtomicOp::CompareExchange => Kind::Replace(value(0).zip(value(1))),
             combines => match commuting(*combines, false) {
-                Some(kind) => Kind::Combine(kind),
+                Some(kind) => Kind::Combine(kind, bits_changed(*combines, value(0))),
                 None => Kind::Set(None),
             },
         };
@@ -111,6 +117,30 @@ fn kinds(module: &Module, kernel: &Kernel) -> HashMap<u32, (Kind, Memory)> {
         module.memory(kernel, *memory).is_some() && beside.any(|(other, _)| !kind.commutes(*other))
     });
     kinds
+}
+
+/// The bits of a value that decide what an instruction does with it: of an `and` with a constant its own.
+fn bits_used(kind: &InstKind, value: Value, fixed: &HashMap<Value, Fixed>) -> u64 {
+    let InstKind::Op {
+        op: Op::And, args, ..
+    } = kind
+    else {
+        return u64::MAX;
+    };
+    let mut others = args.iter().filter(|arg| **arg != value);
+    match others.next().and_then(|other| fixed.get(other)) {
+        Some(Fixed::Bits(bits)) => *bits,
+        Some(Fixed::Parameter(_)) | None => u64::MAX,
+    }
+}
+
+/// The bits that a read-modify-write may change, by its value.
+fn bits_changed(op: AtomicOp, value: Option<Fixed>) -> u64 {
+    match (op, value) {
+        (AtomicOp::Or | AtomicOp::Xor, Some(Fixed::Bits(bits))) => bits,
+        (AtomicOp::And, Some(Fixed::Bits(bits))) => !bits,
+        _any_bits => u64::MAX,
+    }
 }
 
 /// The results of atomics in a loop's body that decide whether it goes on.
