@@ -41,7 +41,7 @@ fn exchange(lanes: &Lanes, simd: &mut Simdgroup, size: usize) {
         let out = &mut out[component * size..][..each as usize * size];
         let mut out: Vec<&mut [u64]> = out.chunks_mut(size).collect();
         let (rule, scalar) = (lanes.rule, lanes.scalar);
-        lanes::evaluate(rule, group_size, scalar, simd.existing, value, by, &mut out);
+        lanes::evaluate(rule, group_size, scalar, simd.mask, value, by, &mut out);
     }
 }
 
@@ -232,7 +232,10 @@ impl Run<'_, '_, '_> {
                 | Code::MatrixStore { .. }
                 | Code::MatrixMultiplyAccumulate { .. }
                 | Code::AssertUniform { .. } => {
-                    self.together(group, simd, at)?;
+                    let active = self.program.kernel().active_collectives;
+                    if !(active && matches!(code, Code::Lanes(_))) {
+                        self.together(group, simd, at)?;
+                    }
                     if let Some(stop) = self.of_simdgroup(group, simd, code, at)? {
                         return Ok(stop);
                     }

@@ -105,10 +105,15 @@ impl Frame {
 }
 
 impl Run<'_, '_, '_> {
-    /// Parts the lanes of the strand at work, by chance. Whether it did.
+    /// Parts the lanes of the strand at work, by chance; in kernels with collectives over the active threads
+    /// never. Whether it did.
     #[cold]
     pub(crate) fn part_lanes(&mut self, simd: &mut Simdgroup, at: Target) -> bool {
-        if simd.parked.len() + 1 >= MAX_STRANDS || self.random.below(4) != 0 {
+        // Which lanes are active is told by lanes in step (X7).
+        if self.program.kernel().active_collectives
+            || simd.parked.len() + 1 >= MAX_STRANDS
+            || self.random.below(4) != 0
+        {
             return false;
         }
         let waiting = simd.frames.iter().map(|f| f.lanes());

@@ -16,8 +16,9 @@
 //! structs, function constants and constants, the number of its kernels, and each kernel. The blocks
 //! of a kernel are one list, each before those that its instructions hold, so that no reader
 //! recurses. Behind each kernel follows what it requires of a launch, where any kernel of the module
-//! requires something: that is version 3, and a module of which none does is of version 2. A change to a
-//! type of the crate that is written here, or the order of its variants, needs a new `VERSION`;
+//! requires something or has collectives over the active threads, and then which of the two kinds of
+//! collectives it has: version 3 is with the one, version 4 with both, and a module without either is of
+//! version 2. A change to a type of the crate that is written here, or the order of its variants, needs a new `VERSION`;
 //! `the_form_does_not_change` sees to it.
 
 use std::borrow::Cow;
@@ -36,7 +37,9 @@ use crate::types::{ElementType, Type};
 /// What every encoding begins with.
 pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
+/// That of a module without collectives over the active threads.
+const VERSION_WITH_REQUIRES: u64 = 3;
 /// That of a module whose kernels require nothing.
 const VERSION_WITHOUT_REQUIRES: u64 = 2;
 
@@ -94,8 +97,11 @@ pub fn encode(module: &Module) -> Vec<u8> {
     } = module;
     let mut out = MAGIC.to_vec();
     let requires = kernels.iter().any(|k| !k.requires.is_empty());
-    let version = if requires {
+    let active = kernels.iter().any(|k| k.active_collectives);
+    let version = if active {
         VERSION
+    } else if requires {
+        VERSION_WITH_REQUIRES
     } else {
         VERSION_WITHOUT_REQUIRES
     };
@@ -124,8 +130,11 @@ pub fn encode(module: &Module) -> Vec<u8> {
             span: kernel.span,
         };
         write(&mut out, &form);
-        if requires {
+        if version >= VERSION_WITH_REQUIRES {
             write(&mut out, &kernel.requires);
+        }
+        if version >= VERSION {
+            write(&mut out, &kernel.active_collectives);
         }
     }
     out
@@ -255,11 +264,11 @@ impl<'a> Reader<'a> {
         }
         let start = self.at;
         let version: u64 = self.part()?;
-        if version != VERSION && version != VERSION_WITHOUT_REQUIRES {
+        if !(VERSION_WITHOUT_REQUIRES..=VERSION).contains(&version) {
             self.at = start;
             return Err(format!(
                 "it is of version {version} of the form, this program reads versions \
-                 {VERSION_WITHOUT_REQUIRES} and {VERSION}: write it again from its text, with `invar \
+                 {VERSION_WITHOUT_REQUIRES} to {VERSION}: write it again from its text, with `invar \
                  print --binary`"
             ));
         }
@@ -294,8 +303,11 @@ impl<'a> Reader<'a> {
         let count: u64 = self.part()?;
         for _ in 0..count {
             let mut kernel = kernel(self.part()?)?;
-            if version == VERSION {
+            if version >= VERSION_WITH_REQUIRES {
                 kernel.requires = self.part()?;
+            }
+            if version >= VERSION {
+                kernel.active_collectives = self.part()?;
             }
             let mut walk = Walk {
                 module: &module,
@@ -346,6 +358,7 @@ fn kernel(form: KernelForm<'_>) -> Checked<Kernel> {
         float_mode: form.float_mode,
         allow_out_of_bounds_loads: form.allow_out_of_bounds_loads,
         allow_out_of_bounds_stores: form.allow_out_of_bounds_stores,
+        active_collectives: false,
         requires: Vec::new(),
         allocs: form.allocs.into_owned(),
         values: form.values.into_owned(),

@@ -219,6 +219,9 @@ pub struct Kernel {
     pub allow_out_of_bounds_loads: bool,
     /// The author means out-of-bounds stores and atomics to happen.
     pub allow_out_of_bounds_stores: bool,
+    /// Simdgroup and quadgroup functions are over the threads that are active where they stand (X7), rather
+    /// than all of the simdgroup.
+    pub active_collectives: bool,
     /// What it requires of a launch (S5).
     pub requires: Vec<Requirement>,
     /// Arrays it declares, in the order of their `alloc` instructions.
@@ -257,6 +260,7 @@ impl Kernel {
             float_mode: FloatMode::default(),
             allow_out_of_bounds_loads: false,
             allow_out_of_bounds_stores: false,
+            active_collectives: false,
             requires: Vec::new(),
             allocs: Vec::new(),
             values: Vec::new(),

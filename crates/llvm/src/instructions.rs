@@ -124,7 +124,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             Meaning::Lanes(group, rule) => {
                 let types: Vec<Scalar> = args.iter().map(scalar).collect();
-                self.between_lanes(group, rule, &types, &parts)
+                self.between_lanes(group, rule, &types, &parts, mask)
             }
             Meaning::Expand(_) => unreachable!("`{op}` was written out"),
         }

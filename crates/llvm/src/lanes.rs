@@ -18,8 +18,8 @@ use crate::tables::Role;
 pub(crate) const LANES: u32 = 32;
 
 /// Exchanges one component: `value` is a `<32 x T>` for `scalar`, `by` says which lane where the rule
-/// takes one, with its integer type, and `present` which lanes exist, all if it is none. Gives one
-/// vector, of [`LaneRule::Ballot`] the four of a `u32x4`.
+/// takes one, with its integer type, and `present` which lanes exist or are active, all if it is none. Active
+/// ones have gaps (`gaps`); of those that exist the first of each group that has any is there. Gives one vector, of [`LaneRule::Ballot`] the four of a `u32x4`.
 ///
 /// # Panics
 /// If the rule takes a lane and `by` is none.
@@ -31,6 +31,7 @@ pub(crate) fn lane_rule<'c>(
     value: VectorValue<'c>,
     by: Option<(Scalar, VectorValue<'c>)>,
     present: Option<VectorValue<'c>>,
+    gaps: bool,
 ) -> Vec<VectorValue<'c>> {
     let size = match group {
         Group::Simdgroup => LANES,
@@ -41,6 +42,7 @@ pub(crate) fn lane_rule<'c>(
         size,
         scalar,
         present,
+        gaps: gaps && present.is_some(),
     };
     let by = || by.expect("a lane for a rule that takes one");
     vec![match rule {
@@ -60,6 +62,7 @@ pub(crate) fn lane_rule<'c>(
         LaneRule::RotateUp => x.rotated(value, by(), true),
         LaneRule::RotateDown => x.rotated(value, by(), false),
         LaneRule::Broadcast => x.broadcast(value, by()),
+        LaneRule::BroadcastFirst if x.gaps => x.read(value, x.lowest(), None),
         LaneRule::BroadcastFirst => x.picked(value, |lane| lane - lane % size),
         LaneRule::Ballot => return x.ballot(value),
         LaneRule::All => {
@@ -79,6 +82,8 @@ struct Exchange<'e, 'c> {
     size: u32,
     scalar: Scalar,
     present: Option<VectorValue<'c>>,
+    /// Lanes before the first that is present may be missing.
+    gaps: bool,
 }
 
 impl<'c> Exchange<'_, 'c> {
@@ -173,7 +178,13 @@ impl<'c> Exchange<'_, 'c> {
                 }
             })
             .collect();
-        self.shuffle(all, self.e.splat(start, LANES), &from)
+        let start = self.e.splat(start, LANES);
+        let below = self.shuffle(all, start, &from);
+        if !self.gaps {
+            return below;
+        }
+        let any_below = self.compare(IntPredicate::UGT, self.places(), self.lowest());
+        self.select(any_below, below, start)
     }
 
     /// Truth values combined in each group, as bits of one integer.
@@ -231,6 +242,12 @@ impl<'c> Exchange<'_, 'c> {
             .map(|lane| self.e.i32(lane % self.size))
             .collect();
         VectorType::const_vector(&places)
+    }
+
+    /// In each lane the place of the lowest lane of its group that is present; one that is not, if none is.
+    fn lowest(&self) -> VectorValue<'c> {
+        let scalar = Scalar::U32;
+        Exchange { scalar, ..*self }.reduce(Op::Min, self.places())
     }
 
     /// A number as 32 bits, its low ones, and whether it is at least 0 and below the group's size.
@@ -297,9 +314,14 @@ impl<'c> Exchange<'_, 'c> {
     /// From the lane that the lowest lane of the group names.
     fn broadcast(&self, value: VectorValue<'c>, by: (Scalar, VectorValue<'c>)) -> VectorValue<'c> {
         let first = |lane: u32| lane - lane % self.size;
-        let by = (by.0, self.picked(by.1, first));
-        let (place, inside) = self.below_size(by);
-        if self.size < LANES || self.scalar == Scalar::Bool {
+        let named = if self.gaps {
+            let scalar = by.0;
+            Exchange { scalar, ..*self }.read(by.1, self.lowest(), None)
+        } else {
+            self.picked(by.1, first)
+        };
+        let (place, inside) = self.below_size((by.0, named));
+        if self.gaps || self.size < LANES || self.scalar == Scalar::Bool {
             return self.read(value, place, Some(inside));
         }
         let zero = value.get_type().const_zero();
@@ -710,8 +732,8 @@ mod tests {
         let context = test_jit::context();
         let mut jit = Jit::new(&context, processor);
         for (i, case) in cases.iter().enumerate() {
-            for whole in [true, false] {
-                jit.function(&format!("f{i}{whole}"), 7, |e, pointers| {
+            for [whole, gaps] in [[true, false], [false, false], [false, true]] {
+                jit.function(&format!("f{i}{whole}{gaps}"), 7, |e, pointers| {
                     let load = |k: usize, scalar| {
                         Jit::load(e, pointers[k], scalar, Some(LANES)).into_vector_value()
                     };
@@ -721,8 +743,8 @@ mod tests {
                         None => (by, load(1, by)),
                     });
                     let present = (!whole).then(|| load(2, Scalar::Bool));
-                    let result =
-                        lane_rule(e, case.group, case.rule, case.scalar, value, by, present);
+                    let (group, rule) = (case.group, case.rule);
+                    let result = lane_rule(e, group, rule, case.scalar, value, by, present, gaps);
                     let to = case.result();
                     for (k, vector) in result.into_iter().enumerate() {
                         Jit::store(e, pointers[3 + k], to, vector.into());
@@ -736,8 +758,15 @@ mod tests {
                 .into_iter()
                 .enumerate()
             {
-                let f = program.function(&format!("f{i}{}", count == 32));
-                case.check(&f, round as u64, count);
+                let f = program.function(&format!("f{i}{}false", count == 32));
+                case.check(&f, round as u64, u32::MAX >> (32 - count));
+            }
+            for (round, existing) in [0x8000_0000, 0x10, 0xffff_fffe, 0x0f0f_1248, 0x0001_0000]
+                .into_iter()
+                .enumerate()
+            {
+                let f = program.function(&format!("f{i}falsetrue"));
+                case.check(&f, round as u64, existing);
             }
         }
     }
@@ -750,7 +779,7 @@ mod tests {
             }
         }
 
-        fn check(&self, f: &test_jit::Function<'_>, round: u64, count: usize) {
+        fn check(&self, f: &test_jit::Function<'_>, round: u64, existing: u32) {
             let value = columns(self.scalar, 2 * round);
             let by = self.by.map(|by| {
                 let numbers = match self.known {
@@ -759,7 +788,7 @@ mod tests {
                 };
                 (by, numbers)
             });
-            let existing = u128::from(u32::MAX >> (32 - count));
+            let existing = u128::from(existing);
             let present: Vec<u64> = (0..32).map(|lane| existing as u64 >> lane & 1).collect();
             let to = self.result();
             let columns = if self.rule == LaneRule::Ballot { 4 } else { 1 };
@@ -782,7 +811,7 @@ mod tests {
             lanes::evaluate(self.rule, size, self.scalar, existing, &value, by, &mut out);
             for (k, expected) in expected.iter().enumerate() {
                 let found = test_jit::scalars(&memory[3 + k], to);
-                for lane in 0..count {
+                for lane in (0..32).filter(|lane| present[*lane] == 1) {
                     let same = found[lane] == expected[lane]
                         || (test_jit::is_nan(to, found[lane])
                             && test_jit::is_nan(to, expected[lane])
@@ -794,7 +823,7 @@ mod tests {
                             ));
                     assert!(
                         same,
-                        "{self:?}, {count} lanes, column {k}: lane {lane} gets {:x}, expected {:x} \
+                        "{self:?}, lanes {existing:x}, column {k}: lane {lane} gets {:x}, expected {:x} \
                          of {value:x?} by {by:x?}",
                         found[lane], expected[lane]
                     );

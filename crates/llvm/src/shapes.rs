@@ -136,14 +136,14 @@ impl Choice<'_, '_> {
 }
 
 /// How many simdgroups a chunk has, if that many fill the rows of a threadgroup: one for kernels with
-/// operations that a simdgroup makes as a whole.
+/// operations that a simdgroup makes as a whole, or that are over the active threads of one.
 fn simdgroups_of_chunk(
     kernel: &Kernel,
     size: Option<[u32; 3]>,
     natural: u32,
     [along, _]: [u32; 2],
 ) -> u32 {
-    let mut alone = false;
+    let mut alone = kernel.active_collectives;
     kernel.for_each_inst(&mut |inst| {
         alone |= inst.kind.is_of_whole_simdgroup();
     });

@@ -15,16 +15,24 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         rule: LaneRule,
         types: &[Scalar],
         parts: &[Parts<'c>],
+        mask: &Mask<'c>,
     ) -> Parts<'c> {
         let each = self.simdgroup_parts();
         let count = self.shape.parts() as usize;
+        // Over the active threads (X7), or else all that exist, which are all there.
+        let active = self.analysis.kernel.active_collectives;
+        let there = if active {
+            mask
+        } else {
+            &self.chunk_ref().exist
+        };
         debug_assert!(count.is_multiple_of(each), "chunks are of whole simdgroups");
         let mut list = Vec::new();
         for c in 0..parts[0].components() {
             // The vectors of each result.
             let mut results: Vec<Vec<Part<'c>>> = Vec::new();
             for number in 0..count / each {
-                let present = match &self.chunk_ref().exist {
+                let present = match there {
                     Mask::All => None,
                     Mask::Some(list) => Some(self.e.join(&list[number * each..][..each])),
                 };
@@ -32,7 +40,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let by = parts
                     .get(1)
                     .map(|lane| (types[1], self.simdgroup(lane, 0, number)));
-                let own = lane_rule(&self.e, group, rule, types[0], value, by, present);
+                let own = lane_rule(&self.e, group, rule, types[0], value, by, present, active);
                 results.resize(own.len(), Vec::new());
                 for (result, vector) in results.iter_mut().zip(own) {
                     result.extend(self.e.split(vector, self.shape.width));

@@ -15,6 +15,7 @@ use naga::{
 };
 
 use crate::translate::{Done, Target, Translator};
+use crate::uniformity::{Filter, refuses};
 use crate::value::{Flow, Ptr, Slot, Val};
 
 /// Statements still to come: the rest of a block, and then what follows the block.
@@ -754,6 +755,7 @@ impl<'a> Translator<'a> {
 
     fn subgroup(&mut self, statement: &'a Statement, span: naga::Span) -> Done<()> {
         use {CollectiveOperation as C, SubgroupOperation as S};
+        self.apart |= !refuses(self.shader, self.frame().function, Filter::Subgroups);
         let (result, value) = match statement {
             Statement::SubgroupBallot { result, predicate } => {
                 let predicate = match predicate {

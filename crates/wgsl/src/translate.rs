@@ -11,8 +11,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use invar_ir::{
-    Access, Call, CallId, Const, Diagnostic, Diagnostics, Dim, ElementType, KernelBuilder, Memory,
-    Module, Op, Region, Rule, Step, StructId, Type, Value,
+    Access, Call, CallId, Const, Diagnostic, Diagnostics, Dim, ElementType, Kernel, KernelBuilder,
+    Memory, Module, Op, Region, Rule, Step, StructId, Type, Value, verify,
 };
 use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{
@@ -92,6 +92,8 @@ pub(crate) struct Translator<'a> {
     /// Private variables that functions may assign.
     pub private_stores: HashMap<Handle<Function>, Rc<BTreeSet<Handle<GlobalVariable>>>>,
     instructions: usize,
+    /// A subgroup function stands where the shader lets it be reached by some of the subgroup.
+    pub apart: bool,
 }
 
 /// Builds the kernel of an entry point into a module; what its parameters stand for comes with it.
@@ -125,14 +127,27 @@ pub(crate) fn entry(
         call: None,
         private_stores: HashMap::new(),
         instructions: 0,
+        apart: false,
     };
     let resources = t.kernel(entry).map_err(|error| Diagnostics(vec![error]))?;
+    let apart = t.apart;
     let mut module = t.k.finish()?;
     if let Some(kernel) = module.kernels.pop() {
-        let kernel = crate::simplify::simplified(&module, kernel);
+        let mut kernel = crate::simplify::simplified(&module, kernel);
+        kernel.active_collectives = apart && needs_active(&module, &kernel);
         module.kernels.push(kernel);
     }
     Ok((module, resources))
+}
+
+/// Whether collectives of a kernel are not reached by whole simdgroups.
+fn needs_active(module: &Module, kernel: &Kernel) -> bool {
+    let alone = Module {
+        kernels: vec![kernel.clone()],
+        ..module.clone()
+    };
+    let missed = |d: &Diagnostic| d.rule == Rule::CollectiveNotUniform;
+    verify(alone).is_err_and(|Diagnostics(all)| all.iter().any(missed))
 }
 
 impl<'a> Translator<'a> {

@@ -46,7 +46,7 @@ enum Over {
 
 /// A rule of the standard that a shader may turn off.
 #[derive(Clone, Copy)]
-enum Filter {
+pub(crate) enum Filter {
     Derivatives,
     Subgroups,
 }
@@ -772,23 +772,8 @@ impl<'a> Walk<'a> {
         self.need(flow, what, place);
     }
 
-    /// Whether a browser refuses what breaks a rule here.
     fn refuses(&self, filter: Filter) -> bool {
-        let asked = match filter {
-            Filter::Derivatives => FilterableTriggeringRule::Standard(
-                StandardFilterableTriggeringRule::DerivativeUniformity,
-            ),
-            Filter::Subgroups => FilterableTriggeringRule::Unknown("subgroup_uniformity".into()),
-        };
-        let mut next = self.function.diagnostic_filter_leaf;
-        while let Some(handle) = next {
-            let DiagnosticFilterNode { inner, parent } = &self.shader.diagnostic_filters[handle];
-            if inner.triggering_rule == asked {
-                return inner.new_severity == Severity::Error;
-            }
-            next = *parent;
-        }
-        true
+        refuses(self.shader, self.function, filter)
     }
 
     // ---- expressions ----
@@ -986,6 +971,25 @@ impl<'a> Walk<'a> {
             self.need_flow(flow, name, span);
         }
     }
+}
+
+/// Whether a browser refuses what breaks a rule in a function.
+pub(crate) fn refuses(shader: &Module, function: &Function, filter: Filter) -> bool {
+    let asked = match filter {
+        Filter::Derivatives => FilterableTriggeringRule::Standard(
+            StandardFilterableTriggeringRule::DerivativeUniformity,
+        ),
+        Filter::Subgroups => FilterableTriggeringRule::Unknown("subgroup_uniformity".into()),
+    };
+    let mut next = function.diagnostic_filter_leaf;
+    while let Some(handle) = next {
+        let DiagnosticFilterNode { inner, parent } = &shader.diagnostic_filters[handle];
+        if inner.triggering_rule == asked {
+            return inner.new_severity == Severity::Error;
+        }
+        next = *parent;
+    }
+    true
 }
 
 fn is_writable(space: AddressSpace) -> bool {

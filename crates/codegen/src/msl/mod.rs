@@ -109,6 +109,14 @@ pub fn write(
         let error = Diagnostic::error(Rule::UnsupportedFloatMode, found.span, message);
         errors.push(error.help("leave the mode out"));
     }
+    if found.active_collectives {
+        let message = format!(
+            "kernel `@{kernel}` has collectives over the active threads, and Metal does not promise which \
+             threads are active"
+        );
+        let error = Diagnostic::error(Rule::UnsupportedFeature, found.span, message);
+        errors.push(error.help("leave `collectives(active)` out, with every collective where the whole simdgroup comes"));
+    }
     refuse_types(&module, found, options, &mut errors);
     if !errors.is_empty() {
         return Err(Diagnostics(errors));

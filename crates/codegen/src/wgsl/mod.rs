@@ -127,6 +127,13 @@ pub fn write(
         );
         return fail(Rule::UnsupportedFloatMode, span, message);
     }
+    if found.active_collectives {
+        let message = format!(
+            "kernel `@{kernel}` has collectives over the active threads, and WGSL does not promise which \
+             threads are active"
+        );
+        return fail(Rule::UnsupportedFeature, span, message);
+    }
     if let Some(size) = found.threadgroup_size
         && size != options.threadgroup_size
     {

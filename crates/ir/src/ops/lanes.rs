@@ -90,7 +90,11 @@ pub fn evaluate(
         Some((index, column)) => index.integer(column[lane]),
         None => unreachable!("this rule takes a lane"),
     };
-    // A group exists where its first lane does.
+    // The lowest lane of a group that exists; its first, if none does.
+    let lowest = |first: usize| {
+        let mut group = first..first + group_size;
+        group.find(|lane| exists(*lane)).unwrap_or(first)
+    };
     let each = |out: &mut [u64], of: &dyn Fn(usize, usize) -> u64| {
         for (lane, o) in out.iter_mut().enumerate() {
             let first = lane - lane % group_size;
@@ -119,7 +123,11 @@ pub fn evaluate(
             let all = scan(op, scalar, group_size, value, &exists);
             let start = scan_start(op, scalar);
             each(out[0], &|first, lane| {
-                if lane == first { start } else { all[lane - 1] }
+                if lane == lowest(first) {
+                    start
+                } else {
+                    all[lane - 1]
+                }
             });
         }
         LaneRule::Shuffle => each(out[0], &|first, lane| read(first, number(lane))),
@@ -140,8 +148,8 @@ pub fn evaluate(
             let place = (lane - first) as i128 + number(lane);
             read(first, place.rem_euclid(group_size as i128))
         }),
-        LaneRule::Broadcast => each(out[0], &|first, _| read(first, number(first))),
-        LaneRule::BroadcastFirst => each(out[0], &|first, _| value[first]),
+        LaneRule::Broadcast => each(out[0], &|first, _| read(first, number(lowest(first)))),
+        LaneRule::BroadcastFirst => each(out[0], &|first, _| value[lowest(first)]),
         LaneRule::Ballot => {
             for (word, column) in out.iter_mut().enumerate() {
                 each(column, &|first, _| {

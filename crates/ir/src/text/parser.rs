@@ -780,13 +780,14 @@ impl<'a> Parser<'a> {
         builder: &mut KernelBuilder,
         broken: HashSet<String>,
     ) -> Parsed<()> {
-        const WORDS: [&str; 7] = [
+        const WORDS: [&str; 8] = [
             "threadgroup",
             "simdgroup",
             "strict",
             "contract",
             "fast",
             "allow",
+            "collectives",
             "requires",
         ];
         let mut threadgroup: Once<[u32; 3]> = None;
@@ -797,7 +798,7 @@ impl<'a> Parser<'a> {
             let start = self.token.start;
             if !WORDS.contains(&word) {
                 let help = "the attributes are threadgroup(N), simdgroup(N), strict, contract, fast, \
-                            allow(...) and requires(...)";
+                            allow(...), collectives(active) and requires(...)";
                 return self.unknown(Rule::Syntax, "kernel attribute", word, WORDS, help);
             }
             self.bump();
@@ -839,6 +840,16 @@ impl<'a> Parser<'a> {
                         Ok(())
                     })?;
                     true
+                }
+                "collectives" => {
+                    self.expect("(")?;
+                    if self.word() != Some("active") {
+                        return self.unexpected("`active`");
+                    }
+                    self.bump();
+                    self.expect(")")?;
+                    let active = &mut builder.kernel_mut().active_collectives;
+                    !std::mem::replace(active, true)
                 }
                 word => {
                     let modes = [FloatMode::Strict, FloatMode::Contract, FloatMode::Fast];

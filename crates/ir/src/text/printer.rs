@@ -192,6 +192,9 @@ impl Printer<'_> {
             (false, true) => f.write_str(" allow(out_of_bounds_stores)")?,
             (false, false) => {}
         }
+        if kernel.active_collectives {
+            f.write_str(" collectives(active)")?;
+        }
         for (i, requirement) in kernel.requires.iter().enumerate() {
             let open = if i == 0 { " requires(" } else { ", " };
             write!(f, "{open}{}", requirement.text(self.module, kernel))?;

@@ -58,7 +58,10 @@ struct Collective {
 
 impl<'a> Check<'a> {
     fn inst(&mut self, inst: &'a Inst, number: usize) {
+        // What is over the active threads is for those that come (X7).
+        let for_all = !self.kernel.active_collectives || inst.kind.as_op().is_none();
         if let Some(collective) = collective(inst)
+            && for_all
             && !self.uniformity.control(number).is_over(collective.scope)
         {
             let reason = self.uniformity.why_control(number);

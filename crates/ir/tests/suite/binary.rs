@@ -51,6 +51,20 @@ fn module() -> Module {
 }
 
 #[test]
+fn collectives_over_the_active_threads_survive() {
+    let text = "kernel @k(%n: u32) collectives(active) requires(%n <= 4) {\n}\nkernel @l() {\n}\n";
+    let module = text::parse("test.inv", text).expect("a module");
+    assert!(module.kernels[0].active_collectives && !module.kernels[1].active_collectives);
+    assert_eq!(
+        module.to_string(),
+        text.replace("\n}\nkernel", "\n}\n\nkernel")
+    );
+    let bytes = binary::encode(&module);
+    assert_eq!(bytes[binary::MAGIC.len()], 4);
+    assert_eq!(binary::decode(&bytes), Ok(module));
+}
+
+#[test]
 fn all_of_a_module_survives() {
     let module = module();
     let bytes = binary::encode(&module);
@@ -217,12 +231,12 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    for version in [1, 4] {
+    for version in [1, 5] {
         assert_eq!(
             error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
             format!(
                 "not a module: byte 6: it is of version {version} of the form, this program reads versions \
-                 2 and 3: write it again from its text, with `invar print --binary`"
+                 2 to 4: write it again from its text, with `invar print --binary`"
             )
         );
     }
