@@ -11,6 +11,7 @@
 mod debug;
 mod passes;
 mod read;
+mod thread;
 mod types;
 mod unroll;
 

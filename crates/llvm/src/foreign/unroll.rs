@@ -2,7 +2,8 @@
 //! These are vectors, which stand for what is spread over a simdgroup, so that no memory of one thread can hold
 //! it; and addresses, of which what they lead to has to be known.
 //!
-//! LLVM writes a loop out that says so and whose rounds it can count; any other stays.
+//! LLVM writes a loop out that says so and whose rounds it can count; any other stays. So that it can, ways on
+//! which the condition of a loop is known lead past the others (`thread.rs`).
 
 use std::collections::HashMap;
 use std::ptr;
@@ -21,6 +22,7 @@ use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMTypeRef,
 use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
 use super::passes::for_each;
+use super::thread;
 
 /// Says of every loop of a function with such arrays that it is to be written out.
 ///
@@ -41,9 +43,11 @@ pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLV
         if !has_such {
             return;
         }
+        let heads = ways_back(function).into_iter().map(|(_, head)| head);
+        thread::known_ways(context, function, &heads.collect());
         let name = c"llvm.loop";
         let kind = LLVMGetMDKindIDInContext(context, name.as_ptr(), name.to_bytes().len() as u32);
-        for back in ways_back(function) {
+        for (back, _) in ways_back(function) {
             // Where a loop was written stands there too, and may go; what the author says stays.
             if says_how(LLVMGetMetadata(back, kind)) {
                 continue;
@@ -110,8 +114,8 @@ unsafe fn is_for_registers(ty: LLVMTypeRef) -> bool {
     }
 }
 
-/// The jumps that lead back to where they came from.
-unsafe fn ways_back(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+/// The jumps that lead back to where they came from, and the blocks that they lead to.
+unsafe fn ways_back(function: LLVMValueRef) -> Vec<(LLVMValueRef, LLVMBasicBlockRef)> {
     // SAFETY: it is a function with blocks, each of which ends with a jump.
     unsafe {
         let first = LLVMGetFirstBasicBlock(function);
@@ -129,7 +133,7 @@ unsafe fn ways_back(function: LLVMValueRef) -> Vec<LLVMValueRef> {
             let to = LLVMGetSuccessor(end, *next);
             *next += 1;
             match seen.get(&to) {
-                Some(true) => back.push(end),
+                Some(true) => back.push((end, to)),
                 Some(false) => {}
                 None => {
                     seen.insert(to, true);
