@@ -118,7 +118,14 @@ impl Translator<'_> {
             ["store", _] => {
                 let value = self.one(number, 0)?;
                 let (address, row, transpose) = place(self, 1)?;
-                let (memory, index, _) = self.granules(&address)?;
+                let (memory, index, object) = self.granules(&address)?;
+                if let Some(scalar) = self.k.ty(value).scalar()
+                    && scalar != object.scalar
+                {
+                    return self
+                        .store_by_lane(scalar, &address, row, transpose, value)
+                        .map(|()| None);
+                }
                 let place = MatrixPlace {
                     memory,
                     index,
@@ -143,7 +150,12 @@ impl Translator<'_> {
                 );
                 Ok(Some(Val::One(self.k.matrix_multiply_accumulate(a, b, c))))
             }
-            _other => Err(self.refuse("a diagonal simdgroup matrix")),
+            ["diagonal", _] => {
+                let value = self.one(number, 0)?;
+                let matrix = self.diagonal(value, f.insts[number].ty)?;
+                Ok(Some(Val::One(matrix)))
+            }
+            _other => Err(self.refuse("this function of simdgroup matrices")),
         }
     }
 
@@ -167,7 +179,13 @@ impl Translator<'_> {
             let yes = sides.pop().unwrap_or_default();
             return Ok(self.k.if_regions(is_first, yes, no)[0]);
         }
-        let (memory, index, _) = self.granules(address)?;
+        let (memory, index, object) = self.granules(address)?;
+        if let Some(scalar) = ty.scalar()
+            && scalar != object.scalar
+        {
+            let elements = self.load_by_lane(scalar, address, row, transpose)?;
+            return self.together_as(elements, ty);
+        }
         let place = MatrixPlace {
             memory,
             index,

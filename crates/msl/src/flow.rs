@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use invar_ir::{Const, Op, Type, Value};
+use invar_ir::{Const, InstKind, Op, Region, Type, Value};
 use invar_llvm::foreign::{Kind, Operand};
 
 use crate::translate::{Done, Translator};
@@ -27,6 +27,8 @@ struct Context {
     around: Option<Around>,
     /// The blocks that the region may go on in, in order.
     targets: Vec<usize>,
+    /// Whether the kernel ends behind the region: to end there is to go on.
+    is_last: bool,
 }
 
 impl Context {
@@ -34,6 +36,7 @@ impl Context {
         Context {
             around: self.around.clone(),
             targets,
+            is_last: false,
         }
     }
 }
@@ -142,10 +145,46 @@ impl Translator<'_> {
         Ok(Vec::new())
     }
 
+    /// An `if`; what both sides hand on is handed on itself, since it depends on no condition.
+    fn joined(&mut self, condition: Value, yes: Region, no: Region) -> Vec<Value> {
+        let handed = |region: &Region| match region.insts.last().map(|inst| &inst.kind) {
+            Some(InstKind::Yield(values)) => values.to_vec(),
+            _leaves => Vec::new(),
+        };
+        let same: Vec<Option<Value>> = handed(&yes)
+            .into_iter()
+            .zip(handed(&no))
+            .map(|(a, b)| (a == b).then_some(a))
+            .collect();
+        let mut results = self.k.if_regions(condition, yes, no).to_vec();
+        for (result, same) in results.iter_mut().zip(same) {
+            *result = same.unwrap_or(*result);
+        }
+        results
+    }
+
+    /// Makes the constants that blocks get on several ways, so that they are one value on all of them.
+    fn constants_of(&mut self, targets: &[usize]) -> Done<()> {
+        let f = self.f;
+        let phis: Vec<usize> = targets.iter().flat_map(|t| self.phis(*t)).collect();
+        for phi in phis {
+            let operands = &f.insts[phi].operands;
+            for (at, operand) in operands.iter().enumerate() {
+                if let Operand::Bits(_, bits) = operand
+                    && operands[..at].contains(operand)
+                    && let [Type::Scalar(scalar)] = self.phi_types(phi)?[..]
+                {
+                    self.bits(scalar, *bits);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Goes to a block with the values of its phis.
     fn arrive(&mut self, to: usize, values: &[Value], context: &Context) -> Done<()> {
         if self.ends(to) {
-            self.k.return_();
+            self.end(context);
             return Ok(());
         }
         if let Some(around) = &context.around {
@@ -175,6 +214,13 @@ impl Translator<'_> {
         self.block(to, context)
     }
 
+    fn end(&mut self, context: &Context) {
+        match context.is_last {
+            true => self.k.yield_(&[]),
+            false => self.k.return_(),
+        }
+    }
+
     fn leave(&mut self, from: usize, to: usize, context: &Context) -> Done<()> {
         let values = match self.ends(to) {
             true => Vec::new(),
@@ -200,12 +246,12 @@ impl Translator<'_> {
                 exits: exits.clone(),
                 carried,
             }),
-            targets: Vec::new(),
+            ..Context::default()
         };
         self.block(header, &inside)?;
         let body = self.close();
         let results = self.k.push(
-            invar_ir::InstKind::Loop {
+            InstKind::Loop {
                 init: init.iter().copied().collect(),
                 body,
             },
@@ -249,7 +295,7 @@ impl Translator<'_> {
             let handed = self.renumber(places, &rest, results)?;
             self.go_on(&handed, &rest, followers, context)?;
             let no = self.close();
-            let results = self.k.if_regions(here, yes, no);
+            let results = self.joined(here, yes, no);
             self.k.yield_(&results);
             return Ok(());
         }
@@ -269,7 +315,7 @@ impl Translator<'_> {
         let handed = self.renumber(places, &all, results)?;
         self.k.yield_(&handed);
         let no = self.close();
-        let results = self.k.if_regions(here, yes, no);
+        let results = self.joined(here, yes, no);
         self.go_on(&results, &all, followers, context)
     }
 
@@ -335,7 +381,7 @@ impl Translator<'_> {
                 self.branch((block, *last), (yes, no), &reached, &followers, context)
             }
             _ends => {
-                self.k.return_();
+                self.end(context);
                 Ok(())
             }
         }
@@ -354,7 +400,24 @@ impl Translator<'_> {
         }
         let condition = self.one(last, 0)?;
         let inner = context.with(targets.to_vec());
+        self.constants_of(targets)?;
         let goes_on = |t: &Self, to| !t.reached(&[to], targets, context).is_empty();
+        // Where no side comes back, both end in one place, so that no thread leaves another behind.
+        if context.around.is_none() && !goes_on(self, yes) && !goes_on(self, no) {
+            let last = Context {
+                is_last: true,
+                ..Context::default()
+            };
+            self.open(&[]);
+            self.leave(block, yes, &last)?;
+            let then = self.close();
+            self.open(&[]);
+            self.leave(block, no, &last)?;
+            let otherwise = self.close();
+            self.joined(condition, then, otherwise);
+            self.end(context);
+            return Ok(());
+        }
         // A side that never comes back stands by itself.
         for (side, other, holds) in [(yes, no, true), (no, yes, false)] {
             if goes_on(self, side) {
@@ -369,7 +432,7 @@ impl Translator<'_> {
             let region = self.close();
             self.open(&[]);
             let otherwise = self.close();
-            self.k.if_regions(condition, region, otherwise);
+            self.joined(condition, region, otherwise);
             return self.leave(block, other, context);
         }
         self.open(&[]);
@@ -378,7 +441,7 @@ impl Translator<'_> {
         self.open(&[]);
         self.leave(block, no, &inner)?;
         let otherwise = self.close();
-        let results = self.k.if_regions(condition, then, otherwise);
+        let results = self.joined(condition, then, otherwise);
         self.go_on(&results, targets, followers, context)
     }
 }

@@ -3,7 +3,8 @@
 //! A source is rewritten word by word as C++ (`rewrite.rs`) and compiled by clang with headers of our own
 //! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]).
 //! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
-//! these, `translate.rs` has the instructions, `calls.rs` Metal's own functions, and `flow.rs` makes `if` and
+//! these, `translate.rs` has the instructions, `calls.rs` Metal's own functions, `lanes.rs` the elements of
+//! simdgroup matrices, and `flow.rs` makes `if` and
 //! `loop` of jumps (`graph.rs`). Instructions point at the source's own lines (`places.rs`) and name the calls
 //! that led to them.
 //!
@@ -21,6 +22,7 @@ mod calls;
 mod clang;
 mod flow;
 mod graph;
+mod lanes;
 mod memory;
 mod objects;
 mod places;
@@ -164,6 +166,7 @@ impl Library {
             .map(|c| format!("`{}`", c.name))
             .collect();
         let bound = t.declare().map_err(|e| one(without_call(e)))?;
+        t.declare_lanes().map_err(|e| one(without_call(e)))?;
         t.body().map_err(|e| one(without_call(e)))?;
         if uses_lanes(&function.insts) {
             t.k.kernel_mut().simdgroup_size = Some(SIMDGROUP);

@@ -122,11 +122,18 @@ impl Translator<'_> {
             let mut all = param.annotations.iter();
             all.find(|(n, _)| n.strip_prefix("msl.") == Some(name))
         };
-        if named("function_constant").is_some() {
-            return Err(self.refuse(&format!(
-                "a parameter that is there only with a function constant (`{}`)",
-                param.name
-            )));
+        match named("function_constant") {
+            None | Some((_, Some(1))) => {}
+            // It is not there, and nothing may come to it.
+            Some((_, Some(0))) => {
+                let absent = match param.ty {
+                    foreign::Type::Pointer => Val::Address(Address::of(None)),
+                    _value => Val::Undefined,
+                };
+                self.params.push(absent);
+                return Ok(());
+            }
+            Some(_) => return Err(self.unset(&param.name)),
         }
         let mut annotations = param
             .annotations
@@ -156,12 +163,13 @@ impl Translator<'_> {
         if accesses.iter().any(|a| a.ty == foreign::Type::Pointer) {
             return Err(self.refuse(&format!("a pointer in memory (of `{}`)", param.name)));
         }
-        if let Some((_, index)) = named("threadgroup") {
+        if named("threadgroup").is_some() {
             let (granule_bytes, scalar) = self.objects.granule(root, param.debug.as_ref());
             let memory = self.k.threadgroup_param(&param.name, scalar);
             bound.push(Bound {
                 name: param.name.clone(),
-                index: index.and_then(|i| u32::try_from(i).ok()),
+                // Numbers are those of buffers.
+                index: None,
                 length: None,
             });
             let what = What::Granules(memory);
@@ -218,11 +226,19 @@ impl Translator<'_> {
         let param = &self.f.params[number];
         if param.by_value.is_some() {
             let root = Root::Param(number);
-            let (granule_bytes, _) = self.objects.granule(root, None);
+            let written = match &param.debug {
+                Some(DebugType::Struct(name, ..)) => vector(name),
+                _other => None,
+            };
+            let scalar = written.map_or(Scalar::U32, |(scalar, _)| scalar);
+            let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
+            if accesses.iter().any(|a| a.writes) {
+                return self.position_that_changes(number, op, scalar);
+            }
             let object = Object {
                 what: What::Position(op),
-                granule_bytes,
-                scalar: Scalar::U32,
+                granule_bytes: scalar.size_bytes(),
+                scalar,
             };
             self.memory.insert(root, object);
             self.params.push(Val::Address(Address::of(Some(root))));
@@ -241,6 +257,32 @@ impl Translator<'_> {
             }
         };
         self.params.push(Val::One(value));
+        Ok(())
+    }
+
+    /// A position that the kernel assigns to is a variable which begins as that.
+    fn position_that_changes(&mut self, number: usize, op: Op, component: Scalar) -> Done<()> {
+        let root = Root::Param(number);
+        let (granule_bytes, scalar) = self.objects.granule(root, None);
+        if granule_bytes != component.size_bytes() {
+            return Err(self.refuse("a position that is accessed by parts of its components"));
+        }
+        let name = &self.f.params[number].name;
+        let memory = self.k.alloc_thread(name, scalar, 4);
+        for (at, dim) in [Dim::X, Dim::Y, Dim::Z].into_iter().enumerate() {
+            let value = self.k.op(op, dim, &[]);
+            let value = self.k.cast(value, Type::Scalar(component));
+            let value = self.as_scalar(value, scalar);
+            let index = self.constant(Const::from(at as u32));
+            self.k.store(Place::element(memory, index), value);
+        }
+        let object = Object {
+            what: What::Granules(memory),
+            granule_bytes,
+            scalar,
+        };
+        self.memory.insert(root, object);
+        self.params.push(Val::Address(Address::of(Some(root))));
         Ok(())
     }
 
@@ -613,21 +655,47 @@ impl Translator<'_> {
                 let (place, _) = self.field_place(memory, &debug, offset)?;
                 Ok(self.k.load(place)).map(|v| self.like(v, scalar))
             }
-            What::Position(op) => {
-                let size = object.granule_bytes as i64;
-                let dim = match (address.terms.is_empty(), address.constant / size.max(1)) {
-                    (true, 0) => Dim::X,
-                    (true, 1) => Dim::Y,
-                    (true, 2) => Dim::Z,
-                    _computed => return Err(self.refuse("a computed component of a position")),
-                };
-                let value = self.k.op(op, dim, &[]);
-                match scalar {
-                    Scalar::U32 => Ok(value),
-                    narrow => Ok(self.k.cast(value, Type::Scalar(narrow))),
-                }
-            }
+            What::Position(op) => self.load_position(op, object.scalar, address, scalar),
             What::Unset(name) => Err(self.unset(&name)),
+        }
+    }
+
+    /// Components of a position, as many as a scalar has room for; behind the third there is nothing.
+    fn load_position(
+        &mut self,
+        op: Op,
+        component: Scalar,
+        address: &Address,
+        scalar: Scalar,
+    ) -> Done<Value> {
+        let (size, wanted) = (component.size_bytes() as i64, scalar.size_bytes() as i64);
+        if !address.terms.is_empty() || address.constant % size != 0 || wanted % size != 0 {
+            return Err(self.refuse("a computed component of a position"));
+        }
+        let first = address.constant / size;
+        let all: Vec<Value> = (first..first + wanted / size)
+            .map(|number| {
+                let dim = usize::try_from(number)
+                    .ok()
+                    .and_then(|n| [Dim::X, Dim::Y, Dim::Z].get(n).copied());
+                match dim {
+                    Some(dim) => {
+                        let value = self.k.op(op, dim, &[]);
+                        self.k.cast(value, Type::Scalar(component))
+                    }
+                    None => self.bits(component, 0),
+                }
+            })
+            .collect();
+        match &all[..] {
+            [one] => Ok(self.as_scalar(*one, scalar)),
+            [_, _] | [_, _, _, _] => {
+                let all = self
+                    .k
+                    .construct(Type::Vector(component, all.len() as u8), &all);
+                Ok(self.k.as_type(all, Type::Scalar(scalar)))
+            }
+            _other => Err(self.refuse("a computed component of a position")),
         }
     }
 

@@ -241,6 +241,13 @@ impl Objects {
             4 => Scalar::U32,
             _eight => Scalar::U64,
         });
+        // Copies of what is a class in the headers are of integers.
+        if let Some((first, rest)) = written.split_first()
+            && first.size_bytes() == bytes
+            && rest.iter().all(|s| s == first)
+        {
+            return (bytes, *first);
+        }
         let alike = |s: &&Scalar| s.size_bytes() == bytes && s.is_integer() == scalar.is_integer();
         (bytes, written.iter().find(alike).copied().unwrap_or(scalar))
     }

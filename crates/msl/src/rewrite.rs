@@ -137,6 +137,8 @@ impl Rewriter<'_> {
                 }
             }
             "." | "->" => self.components(at),
+            // clang has no conversion between the two floats of 16 bits.
+            "static_cast" => self.t.put(at, "invar_static_cast"),
             _ if is_number(word) => self.number(at),
             _other => {}
         }
@@ -192,11 +194,14 @@ impl Rewriter<'_> {
             };
             match name {
                 "function_constant" => {
-                    // Parameters that are there only with a constant are refused when they are read.
+                    // A parameter that is there only with a constant: 1, 0, or 2 where that is not known.
                     if self.is(self.t.next(close), ";") {
                         constant = Some(argument.unwrap_or("").to_string());
                     } else {
-                        annotations.push("annotate(\"msl.function_constant\")".to_string());
+                        let condition = argument.unwrap_or("true");
+                        annotations.push(format!(
+                            "annotate(\"msl.function_constant\", __builtin_constant_p({condition}) ? (int)(bool)({condition}) : 2)"
+                        ));
                     }
                 }
                 "kernel" => annotations.push("annotate(\"msl.kernel\"), used".to_string()),

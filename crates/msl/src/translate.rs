@@ -7,12 +7,11 @@
 use std::collections::HashMap;
 
 use invar_ir::{Const, Diagnostic, KernelBuilder, Op, Region, Rule, Scalar, Span, Type, Value};
-use invar_llvm::foreign::{
-    self, Binary, Compare, Convert, Element, Function, Kind, Operand, Ordered,
-};
+use invar_llvm::foreign::{self, Binary, Compare, Convert, Function, Kind, Operand, Ordered};
 use smallvec::SmallVec;
 
 use crate::graph::Graph;
+use crate::lanes::{Lanes, matrix_scalar};
 use crate::memory::Object;
 use crate::objects::{Objects, Root, odd_bits, scalar_of};
 use crate::places::Places;
@@ -70,9 +69,20 @@ impl Address {
 pub(crate) enum Val {
     One(Value),
     Address(Address),
+    /// A simdgroup matrix by the elements that the lane has.
+    Lanes([Value; 2]),
     /// Parts of an aggregate, by where they are.
     Parts(Vec<(Vec<u32>, Val)>),
     Undefined,
+}
+
+/// What was made in a region and can be used again in it.
+#[derive(Default)]
+struct Scope {
+    constants: HashMap<Const, Value>,
+    /// Matrices by the elements that the lane has, and the other way round.
+    matrices: HashMap<[Value; 2], Value>,
+    elements: HashMap<Value, [Value; 2]>,
 }
 
 pub(crate) struct Translator<'a> {
@@ -86,8 +96,11 @@ pub(crate) struct Translator<'a> {
     pub params: Vec<Val>,
     /// The objects that are accessed.
     pub memory: HashMap<Root, Object>,
-    /// Constants that can be used, by region.
-    scopes: Vec<HashMap<Const, Value>>,
+    /// What can be used again, by region.
+    scopes: Vec<Scope>,
+    /// What is constant.
+    constants: HashMap<Value, Const>,
+    pub lanes: Lanes,
     /// Phis of addresses that may be null.
     pub nullable: Vec<bool>,
     /// Function constants without a value.
@@ -103,7 +116,9 @@ impl<'a> Translator<'a> {
             values: HashMap::new(),
             params: Vec::new(),
             memory: HashMap::new(),
-            scopes: vec![HashMap::new()],
+            scopes: vec![Scope::default()],
+            constants: HashMap::new(),
+            lanes: Lanes::of(f),
             nullable: nullable(f),
             unset: Vec::new(),
             f,
@@ -138,15 +153,40 @@ impl<'a> Translator<'a> {
     /// A constant; one that can be seen from here is used again.
     pub fn constant(&mut self, constant: Const) -> Value {
         for scope in self.scopes.iter().rev() {
-            if let Some(value) = scope.get(&constant) {
+            if let Some(value) = scope.constants.get(&constant) {
                 return *value;
             }
         }
         let value = self.k.constant(constant);
+        self.constants.insert(value, constant);
         if let Some(last) = self.scopes.last_mut() {
-            last.insert(constant, value);
+            last.constants.insert(constant, value);
         }
         value
+    }
+
+    pub fn known_constant(&self, value: Value) -> Option<Const> {
+        self.constants.get(&value).copied()
+    }
+
+    /// A matrix that can be seen from here, by its elements.
+    pub fn known_matrix(&self, elements: [Value; 2]) -> Option<Value> {
+        let mut scopes = self.scopes.iter();
+        scopes.find_map(|scope| scope.matrices.get(&elements).copied())
+    }
+
+    /// The elements of a matrix that can be seen from here.
+    pub fn known_elements(&self, matrix: Value) -> Option<[Value; 2]> {
+        let mut scopes = self.scopes.iter();
+        scopes.find_map(|scope| scope.elements.get(&matrix).copied())
+    }
+
+    /// Keeps that a matrix has these elements.
+    pub fn know(&mut self, matrix: Value, elements: [Value; 2]) {
+        if let Some(last) = self.scopes.last_mut() {
+            last.matrices.insert(elements, matrix);
+            last.elements.insert(matrix, elements);
+        }
     }
 
     pub fn bits(&mut self, scalar: Scalar, bits: u64) -> Value {
@@ -158,7 +198,7 @@ impl<'a> Translator<'a> {
     }
 
     pub fn open(&mut self, params: &[Type]) -> Vec<Value> {
-        self.scopes.push(HashMap::new());
+        self.scopes.push(Scope::default());
         self.k.open_region(params)
     }
 
@@ -212,9 +252,10 @@ impl<'a> Translator<'a> {
         let ty = f.insts[inst].types[operand];
         match self.operand(&f.insts[inst].operands[operand])? {
             Val::One(value) => Ok(value),
-            Val::Parts(_) if matches!(ty, foreign::Type::Vector(..)) => {
-                let ty = self.value_type(ty)?;
-                self.zero(ty)
+            Val::Lanes(elements) => self.put_together(elements, ty),
+            parts @ Val::Parts(_) if matches!(ty, foreign::Type::Vector(..)) => {
+                let elements = self.lane_elements(parts, ty)?;
+                self.put_together(elements, ty)
             }
             Val::Undefined => Err(self.undefined()),
             Val::Address(_) => Err(self.refuse("an address as a number")),
@@ -235,7 +276,9 @@ impl<'a> Translator<'a> {
         match self.operand(operand)? {
             Val::Address(address) => Ok(address),
             Val::Undefined => Err(self.undefined()),
-            Val::One(_) | Val::Parts(_) => Err(self.refuse("a number as an address")),
+            Val::One(_) | Val::Parts(_) | Val::Lanes(_) => {
+                Err(self.refuse("a number as an address"))
+            }
         }
     }
 
@@ -251,6 +294,11 @@ impl<'a> Translator<'a> {
         if self.k.ty(value) == Type::Scalar(scalar) {
             return value;
         }
+        if let Some(constant) = self.known_constant(value)
+            && constant.scalar.bits() == scalar.bits()
+        {
+            return self.bits(scalar, constant.bits);
+        }
         self.k.as_type(value, Type::Scalar(scalar))
     }
 
@@ -264,13 +312,7 @@ impl<'a> Translator<'a> {
 
     /// The type of a value of LLVM's.
     pub fn value_type(&self, ty: foreign::Type) -> Done<Type> {
-        if let foreign::Type::Vector(element, 2) = ty {
-            let scalar = match element {
-                Element::Half => Scalar::F16,
-                Element::BFloat => Scalar::BF16,
-                Element::Float => Scalar::F32,
-                Element::Int(_) | Element::Other => return Err(self.refuse(&describe(ty))),
-            };
+        if let Some(scalar) = matrix_scalar(ty) {
             return Ok(Type::SimdgroupMatrix {
                 scalar,
                 rows: 8,
@@ -334,6 +376,10 @@ impl<'a> Translator<'a> {
                 }
                 Ok(types)
             }
+            ty if self.lanes.is_together(phi) => match matrix_scalar(ty) {
+                Some(scalar) => Ok(vec![Type::Scalar(scalar); 2]),
+                None => Err(self.refuse(&describe(ty))),
+            },
             ty => match self.value_type(ty)? {
                 Type::Scalar(scalar) => {
                     Ok(vec![Type::Scalar(with_sign(scalar, self.is_signed(phi)))])
@@ -394,7 +440,14 @@ impl<'a> Translator<'a> {
             }
             return Ok(all);
         }
+        if self.lanes.is_together(phi) {
+            return Ok(self.lane_elements(value, self.f.insts[phi].ty)?.to_vec());
+        }
         match (value, types) {
+            (Val::Lanes(elements), _) => {
+                let ty = self.f.insts[phi].ty;
+                Ok(vec![self.put_together(elements, ty)?])
+            }
             (Val::One(value), [Type::Scalar(scalar)]) => Ok(vec![self.as_scalar(value, *scalar)]),
             (Val::One(value), _) => Ok(vec![value]),
             // A way on which nobody reads the value, which any will do for.
@@ -446,7 +499,12 @@ impl<'a> Translator<'a> {
             let Some(first) = first else {
                 return Err(self.refuse("control flow of this form"));
             };
-            let bound = if inst.ty == foreign::Type::Pointer {
+            let bound = if self.lanes.is_together(phi) {
+                let Some(second) = next() else {
+                    return Err(self.refuse("control flow of this form"));
+                };
+                Val::Lanes([first, second])
+            } else if inst.ty == foreign::Type::Pointer {
                 let roots = self.objects.roots_of(&Operand::Inst(phi));
                 let mut address = Address::of(roots.first().copied());
                 if address.root.is_some() {
@@ -472,6 +530,9 @@ impl<'a> Translator<'a> {
                 Val::One(first)
             };
             self.values.insert(phi, bound);
+        }
+        for phi in self.phis(block) {
+            self.take_apart(phi)?;
         }
         Ok(())
     }
@@ -504,6 +565,13 @@ impl<'a> Translator<'a> {
                 Val::One(self.compare_addresses(number, *compare)?)
             }
             Kind::Compare(compare) => Val::One(self.compare(number, *compare)?),
+            Kind::Convert(Convert::Bits)
+                if [inst.ty, inst.types[0]]
+                    .iter()
+                    .any(|ty| matches!(ty, foreign::Type::Vector(..))) =>
+            {
+                self.element_bits(number)?
+            }
             Kind::Convert(convert) => Val::One(self.convert(number, *convert)?),
             Kind::Select => self.select(number)?,
             Kind::Freeze => self.operand(&inst.operands[0])?,
@@ -513,16 +581,15 @@ impl<'a> Translator<'a> {
             },
             Kind::ExtractValue(path) => self.extract(number, path)?,
             Kind::InsertValue(path) => self.insert(number, path)?,
-            Kind::ExtractElement | Kind::InsertElement => {
-                return Err(self.refuse("`thread_elements()` of a simdgroup matrix"));
-            }
+            Kind::ExtractElement => self.extract_element(number)?,
+            Kind::InsertElement => self.insert_element(number)?,
             Kind::Other(name) => return Err(self.refuse(&format!("LLVM's instruction `{name}`"))),
             Kind::Phi(_) | Kind::Jump(_) | Kind::Branch(..) | Kind::Return | Kind::Unreachable => {
                 return Ok(());
             }
         };
         self.values.insert(number, result);
-        Ok(())
+        self.take_apart(number)
     }
 
     /// Goes on from an address by an operand times a number; sums in it are taken apart.
@@ -761,9 +828,6 @@ impl<'a> Translator<'a> {
             }
             Convert::FloatToSigned => self.k.cast(x, signed(to, true)),
             Convert::FloatToUnsigned | Convert::Float => self.k.cast(x, to),
-            Convert::Bits if matches!(from, foreign::Type::Vector(..)) => {
-                return Err(self.refuse("the bits of a simdgroup matrix"));
-            }
             Convert::Bits => self.k.as_type(x, to),
         })
     }
@@ -794,6 +858,16 @@ impl<'a> Translator<'a> {
                 address.null = Null::If(self.op(Op::Select, &[b, a, condition]));
             }
             return Ok(Val::Address(address));
+        }
+        if self.lanes.is_together(number) {
+            let (yes, no) = (
+                self.operand(&inst.operands[1])?,
+                self.operand(&inst.operands[2])?,
+            );
+            let yes = self.lane_elements(yes, inst.ty)?;
+            let no = self.lane_elements(no, inst.ty)?;
+            let chosen = [0, 1].map(|n| self.op(Op::Select, &[no[n], yes[n], condition]));
+            return Ok(Val::Lanes(chosen));
         }
         let (yes, mut no) = (self.one(number, 1)?, self.one(number, 2)?);
         match self.k.ty(yes) {

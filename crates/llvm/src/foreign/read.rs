@@ -16,10 +16,10 @@ use inkwell::llvm_sys::core::{
     LLVMGetNumOperands, LLVMGetOperand, LLVMGetParam, LLVMGetSection, LLVMGetSuccessor,
     LLVMGetTypeAttributeValue, LLVMGetTypeKind, LLVMGetValueName2, LLVMGetVectorSize,
     LLVMGlobalGetValueType, LLVMIsACallInst, LLVMIsAConstantAggregateZero, LLVMIsAConstantArray,
-    LLVMIsAConstantDataArray, LLVMIsAConstantExpr, LLVMIsAConstantFP, LLVMIsAConstantInt,
-    LLVMIsAConstantPointerNull, LLVMIsAConstantStruct, LLVMIsAFunction, LLVMIsAGlobalVariable,
-    LLVMIsConditional, LLVMIsConstantString, LLVMIsGlobalConstant, LLVMIsUndef,
-    LLVMStructGetTypeAtIndex, LLVMTypeOf,
+    LLVMIsAConstantDataArray, LLVMIsAConstantDataVector, LLVMIsAConstantExpr, LLVMIsAConstantFP,
+    LLVMIsAConstantInt, LLVMIsAConstantPointerNull, LLVMIsAConstantStruct, LLVMIsAConstantVector,
+    LLVMIsAFunction, LLVMIsAGlobalVariable, LLVMIsConditional, LLVMIsConstantString,
+    LLVMIsGlobalConstant, LLVMIsUndef, LLVMStructGetTypeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMGetSubprogram, LLVMInstructionGetDebugLoc};
 use inkwell::llvm_sys::prelude::{LLVMTypeRef, LLVMValueRef};
@@ -301,6 +301,13 @@ impl Reader<'_> {
                 {
                     return Operand::Global(global, before + more);
                 }
+            }
+            if !LLVMIsAConstantVector(value).is_null()
+                || !LLVMIsAConstantDataVector(value).is_null()
+            {
+                let count = LLVMGetVectorSize(LLVMTypeOf(value));
+                let parts = (0..count).map(|i| self.operand(LLVMGetAggregateElement(value, i)));
+                return Operand::Parts(parts.collect());
             }
             if !LLVMIsAConstantStruct(value).is_null() || !LLVMIsAConstantArray(value).is_null() {
                 let count = LLVMGetNumOperands(value) as c_uint;
