@@ -275,6 +275,7 @@ fn checked(source: &Source) -> Result<Done, Diagnostics> {
                 other => unreachable!("no kind has a parameter of type {other:?}"),
             },
             ParamKind::Threadgroup { .. } => Arg::ThreadgroupLength(u64::from(THREADS)),
+            ParamKind::Texture(_) => unreachable!("no kind has a texture"),
         })
         .collect();
     let dispatch = Dispatch {

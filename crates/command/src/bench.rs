@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use invar::{Arg as DeviceArg, ByteBuffer, CompileOptions, Device, Error};
+use invar::{Arg as DeviceArg, ByteBuffer, CompileOptions, Device, Error, Texture, TextureShape};
 use invar_interp::Arg;
 use invar_interp::case::Bound;
 use invar_ir::text::case::RunCase;
@@ -140,11 +140,21 @@ pub fn bench_one(
     Ok(true)
 }
 
+/// Memory of a device.
+enum Held {
+    Buffer(ByteBuffer),
+    Texture(Texture),
+}
+
 /// Bytes of the buffers, those that are both read and written twice.
 fn touched(kernel: &Kernel, args: &[Arg]) -> u64 {
     let each = kernel.params.iter().zip(args).map(|(param, arg)| {
         let times = match &param.kind {
             ParamKind::Buffer { access, .. } => match access {
+                Access::Read | Access::Write => 1,
+                Access::ReadWrite => 2,
+            },
+            ParamKind::Texture(texture) => match texture.access.memory() {
                 Access::Read | Access::Write => 1,
                 Access::ReadWrite => 2,
             },
@@ -177,15 +187,27 @@ fn measure(
         Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
             let buffer = ByteBuffer::zeroed(device, arg.bytes().len())?;
             buffer.write_bytes(0, arg.bytes())?;
-            Ok(Some(buffer))
+            Ok(Some(Held::Buffer(buffer)))
+        }
+        Arg::Texture(shape, memory) => {
+            let TextureShape {
+                format,
+                width,
+                height,
+            } = *shape;
+            let texture = Texture::new(device, format, width, height, memory.bytes())?;
+            Ok(Some(Held::Texture(texture)))
         }
         Arg::Scalar(_) | Arg::ThreadgroupLength(_) => Ok(None),
     });
-    let buffers = buffers.collect::<Result<Vec<Option<ByteBuffer>>, Error>>()?;
+    let buffers = buffers.collect::<Result<Vec<Option<Held>>, Error>>()?;
     let args = bound.args.iter().zip(&buffers).filter_map(|(arg, buffer)| {
         Some(match arg {
-            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
-                Ok(DeviceArg::from(buffer.as_ref()?))
+            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) | Arg::Texture(..) => {
+                Ok(match buffer.as_ref()? {
+                    Held::Buffer(buffer) => DeviceArg::from(buffer),
+                    Held::Texture(texture) => DeviceArg::from(texture),
+                })
             }
             Arg::Scalar(components) => DeviceArg::components(components),
             Arg::ThreadgroupLength(length) => Ok(DeviceArg::ThreadgroupLength(*length)),

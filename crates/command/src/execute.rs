@@ -7,9 +7,11 @@ use clap::Args;
 use invar_interp::case::{Bound, mismatches};
 use invar_interp::{self as interp, Arg, CheckOptions, Schedules};
 use invar_ir::text::case::RunCase;
+use invar_ir::texture::stored;
 use invar_ir::{
     Access, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity, Type,
 };
+use invar_texture::TextureShape;
 use serde_json::{Value as Json, json};
 
 use crate::files::Destination;
@@ -19,7 +21,7 @@ use crate::output::{Output, count, refused, time};
 use crate::place::Place;
 use crate::plan::{Inputs, Plan, Planned, bound, no_parameter, options, plan, usage_or_findings};
 use crate::progress::Bar;
-use crate::{Loaded, Refusal, Verdict, input, program, shader};
+use crate::{Loaded, Refusal, Verdict, input, picture, program, shader};
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -140,11 +142,9 @@ pub fn check_one(
         .allowed
         .retain(|(rule, _)| !shader::is_shader(&args.inputs.file) || allow.contains(rule));
     let mut diagnostics = checked.diagnostics.clone();
-    let after: Vec<Arg> = checked
-        .outputs
-        .iter()
-        .cloned()
-        .map(Arg::OwnedBuffer)
+    let outputs = checked.outputs.iter().cloned();
+    let after: Vec<Arg> = (bound.args.iter().zip(outputs))
+        .map(|(arg, bytes)| arg.holding(bytes))
         .collect();
     diagnostics.extend(plan.with_files(case.span, |files| {
         mismatches(&plan.module, case, &after, &after, files)
@@ -205,16 +205,19 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
     outs_of(args, |name| {
         let number = kernel.params.iter().position(|p| *p.name == *name);
         let number = number.ok_or_else(|| no_parameter("--out", name, kernel))?;
-        let ParamKind::Buffer {
-            element: ElementType::Value(ty),
-            access: Access::Write | Access::ReadWrite,
-        } = kernel.params[number].kind
-        else {
-            return Err(Refusal(format!(
-                "--out {name}: the parameter is no buffer of plain numbers that the kernel writes"
-            )));
-        };
-        Ok((number, ty))
+        match &kernel.params[number].kind {
+            ParamKind::Buffer {
+                element: ElementType::Value(ty),
+                access: Access::Write | Access::ReadWrite,
+            } => Ok((number, *ty)),
+            ParamKind::Texture(texture) if texture.access.memory().can_write() => {
+                Ok((number, texture.texel()))
+            }
+            _not_written => Err(Refusal(format!(
+                "--out {name}: the parameter is no texture and no buffer of plain numbers that the kernel \
+                 writes"
+            ))),
+        }
     })
 }
 
@@ -283,6 +286,9 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 continue;
             }
         };
+        for out in &outs {
+            out.check(&bound.args[out.number])?;
+        }
         let place = match Place::of(args.device.as_deref(), &args.inputs, &plan.module, &bound)? {
             Ok(place) => place,
             Err(why) => {
@@ -316,7 +322,10 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let ended = !ran.findings.iter().any(|d| d.severity == Severity::Error);
         wrong.extend(ran.findings);
         for out in outs.iter().filter(|_| ended) {
-            write_out(out, bound.args[out.number].bytes())?;
+            match &bound.args[out.number] {
+                Arg::Texture(shape, memory) => write_texture(out, *shape, memory.bytes())?,
+                arg => write_out(out, arg.bytes())?,
+            }
         }
         let clean = !wrong.iter().any(|d| d.severity == Severity::Error);
         let mut closing = vec![match (case.expects.len(), missed) {
@@ -365,6 +374,44 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     output.finish()
 }
 
+impl Out<'_> {
+    /// Refuses what cannot be written to the file that is named.
+    fn check(&self, arg: &Arg) -> Result<(), Refusal> {
+        let name = self.name;
+        match (arg, picture::is_picture(&self.path)) {
+            (Arg::Texture(shape, _), true) => {
+                let kind = picture::kind(shape.format);
+                kind.map_err(|why| Refusal(format!("--out {name}: {why}")))?;
+                Ok(())
+            }
+            (_, true) => Err(Refusal(format!(
+                "--out {name}: the parameter is no texture, and {} is a picture; write {name}=@{name}.npy",
+                self.path.display()
+            ))),
+            (_, false) => Ok(()),
+        }
+    }
+}
+
+/// Writes a texture: a picture, or an array of rows of texels.
+fn write_texture(out: &Out, shape: TextureShape, bytes: &[u8]) -> Result<(), Refusal> {
+    if picture::is_picture(&out.path) {
+        picture::write(&out.destination, &out.path, shape, bytes)?;
+        return Ok(());
+    }
+    let array = Array {
+        scalar: stored(shape.format),
+        shape: vec![
+            shape.height.into(),
+            shape.width.into(),
+            shape.format.channels().into(),
+        ],
+        bytes: bytes.to_vec(),
+    };
+    npy::write_to(&out.destination, &array)?;
+    Ok(())
+}
+
 pub fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {
     let Some(scalar) = out.ty.scalar() else {
         return Ok(());
@@ -392,14 +439,22 @@ fn previews(kernel: &Kernel, args: &[Arg]) -> Vec<String> {
     const SHOWN: usize = 8;
     let mut lines = Vec::new();
     for (param, arg) in kernel.params.iter().zip(args) {
-        let ParamKind::Buffer {
-            element: ElementType::Value(ty),
-            access: Access::Write | Access::ReadWrite,
-        } = &param.kind
-        else {
-            continue;
+        let scalar = match (&param.kind, arg) {
+            (
+                ParamKind::Buffer {
+                    element: ElementType::Value(ty),
+                    access: Access::Write | Access::ReadWrite,
+                },
+                _,
+            ) => ty.scalar(),
+            (ParamKind::Texture(texture), Arg::Texture(shape, _))
+                if texture.access.memory().can_write() =>
+            {
+                Some(stored(shape.format))
+            }
+            _not_written => None,
         };
-        let Some(scalar) = ty.scalar() else { continue };
+        let Some(scalar) = scalar else { continue };
         let size = scalar.size_bytes() as usize;
         let total = arg.bytes().len() / size;
         let shown: Vec<String> = arg

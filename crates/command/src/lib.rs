@@ -29,6 +29,7 @@ mod metal;
 pub mod npy;
 mod options;
 mod output;
+mod picture;
 mod place;
 mod plan;
 mod program;

@@ -12,15 +12,15 @@ use invar_interp::case::{Bound, bind};
 use invar_ir::text::case::{Expr, ExprKind, Grid, Literal, Named, Program, RunCase};
 use invar_ir::text::data::FileReader;
 use invar_ir::{
-    Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, Rule, Source, Span, Type, Verified,
-    text, verify,
+    Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Scalar, Source,
+    Span, Type, Verified, text, verify,
 };
 use invar_wgsl::Entry;
 
 use crate::npy::{self, Array};
 use crate::options::{duration, shorten, simdgroup_size, size, split, usage};
 use crate::read::Asked;
-use crate::{Loaded, Machine, Refusal, input, shader};
+use crate::{Loaded, Machine, Refusal, input, picture, shader};
 
 #[derive(Args)]
 pub struct Inputs {
@@ -30,7 +30,7 @@ pub struct Inputs {
     /// The kernel to run, where the module has several.
     #[arg(long, visible_alias = "entry", value_name = "NAME")]
     pub kernel: Option<String>,
-    /// Threads of the grid: X, X,Y or X,Y,Z.
+    /// Threads of the grid: X, X,Y or X,Y,Z. Without it, one for each texel of the texture that is written.
     #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
     pub grid: Option<[u32; 3]>,
     /// Threadgroups of the grid, instead of threads: X, X,Y or X,Y,Z.
@@ -43,7 +43,7 @@ pub struct Inputs {
     #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
     pub threadgroup: Option<[u32; 3]>,
     /// An argument: NAME=@file.npy, @bytes.bin, iota(n), random(n, seed), zeros(n), fill(n, v), [1, 2],
-    /// length(n) or a value such as 3.5. A shader's variable can be named by its group and binding: 0.1=...
+    /// length(n), a value such as 3.5, or for a texture @picture.png or texture(rgba8unorm, width, height). A shader's variable can be named by its group and binding: 0.1=...
     #[arg(long = "arg", value_name = "NAME=DATA")]
     pub args: Vec<String>,
     /// The value of a function constant.
@@ -257,7 +257,13 @@ fn command_line_case(
                 return Err(Refusal(format!("--arg {name} is given twice")));
             }
             let data = shader::by_field(module, kernel, &name, data)?;
-            args.push((named(&name), expression(&name, &data)?));
+            let param = kernel.params.iter().find(|p| *p.name == *name);
+            let is_texture = param.is_some_and(|p| matches!(p.kind, ParamKind::Texture(_)));
+            let expr = match data.strip_prefix('@') {
+                Some(path) if is_texture => picture(&name, path.trim_matches('"'))?,
+                Some(_) | None => expression(&name, &data)?,
+            };
+            args.push((named(&name), expr));
         }
     }
     let constants = constants(
@@ -273,12 +279,13 @@ fn command_line_case(
         .into_iter()
         .map(|(name, literal, _)| (name, literal));
     let constants = constants.collect();
+    let grid = texels_written(kernel, &args);
     Ok(RunCase {
         kernel: named(&kernel.name),
         args,
         grid: match inputs.groups {
             Some(groups) => Grid::Threadgroups(groups),
-            None => Grid::Threads(inputs.grid.unwrap_or_default()),
+            None => Grid::Threads(inputs.grid.or(grid).unwrap_or_default()),
         },
         threadgroup: inputs.threadgroup,
         constants,
@@ -287,6 +294,27 @@ fn command_line_case(
         expects: Vec::new(),
         span: Span::NONE,
     })
+}
+
+/// A thread for each texel of the texture that a kernel writes, if it writes one.
+fn texels_written(kernel: &Kernel, args: &[(Named, Expr)]) -> Option<[u32; 3]> {
+    let written = |name: &str| {
+        let param = kernel.params.iter().find(|p| *p.name == *name);
+        param.is_some_and(|p| match &p.kind {
+            ParamKind::Texture(texture) => texture.access.memory().can_write(),
+            ParamKind::Buffer { .. }
+            | ParamKind::Constant { .. }
+            | ParamKind::Scalar { .. }
+            | ParamKind::Threadgroup { .. } => false,
+        })
+    };
+    let mut sizes = args.iter().filter_map(|(name, expr)| match &expr.kind {
+        ExprKind::Texture { shape, .. } if written(&name.name) => {
+            Some([shape.width, shape.height, 1])
+        }
+        _not_written => None,
+    });
+    sizes.next().filter(|_| sizes.next().is_none())
 }
 
 /// An option names a parameter that the kernel does not have.
@@ -314,13 +342,15 @@ fn missing(
     constants: &[Constant],
 ) -> Vec<String> {
     let threadgroup = inputs.threadgroup.or(kernel.threadgroup_size);
+    let has_grid = inputs.grid.is_some() || inputs.groups.is_some();
+    let has_grid = has_grid || texels_written(kernel, args).is_some();
     kernel
         .params
         .iter()
         .filter(|p| !args.iter().any(|(n, _)| *n.name == *p.name))
         .map(|p| format!("--arg {}=", p.name))
         .chain(missing_constants(module, constants))
-        .chain((inputs.grid.is_none() && inputs.groups.is_none()).then(|| "--grid".to_string()))
+        .chain((!has_grid).then(|| "--grid".to_string()))
         .chain(threadgroup.is_none().then(|| "--threadgroup".to_string()))
         .collect()
 }
@@ -407,6 +437,23 @@ pub fn missing_constants(module: &Verified, given: &[Constant]) -> Vec<String> {
     open.map(|c| format!("--const {}=", c.name)).collect()
 }
 
+/// The texture that a picture file is.
+fn picture(name: &str, path: &str) -> Result<Expr, Refusal> {
+    if !picture::is_picture(Path::new(path)) {
+        return Err(Refusal(format!(
+            "--arg {name}: {path} is no picture (.png), and the parameter is a texture: of other data say \
+             its format and size, as in texture(r32float, 640, 480, @{path})"
+        )));
+    }
+    let shape = picture::shape(Path::new(path))?;
+    let of = |kind| Expr {
+        kind,
+        span: Span::NONE,
+    };
+    let contents = Some(Box::new(of(ExprKind::File(path.to_string()))));
+    Ok(of(ExprKind::Texture { shape, contents }))
+}
+
 /// What `--arg` says: the data of a run directive, or a file whose name is taken as it stands.
 fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     if let Some(path) = data.strip_prefix('@') {
@@ -434,7 +481,7 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     };
     Err(Refusal(format!(
         "--arg {name}: `{}` is no data ({why}); write @file.npy, iota(n), random(n, seed), zeros(n), \
-         fill(n, v), rev(iota(n)), [1, 2, 3], length(n) or a value, with n a whole number from 0 on, in digits",
+         fill(n, v), rev(iota(n)), [1, 2, 3], length(n), texture(rgba8unorm, width, height) or a value, with n a whole number from 0 on, in digits",
         shorten(data)
     )))
 }
@@ -444,6 +491,7 @@ fn is_reference(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Reference => true,
         ExprKind::Rev(inner) => is_reference(inner),
+        ExprKind::Texture { contents, .. } => contents.as_deref().is_some_and(is_reference),
         ExprKind::Scalar(_)
         | ExprKind::List(_)
         | ExprKind::Random { .. }
@@ -468,6 +516,9 @@ fn forget_places(expr: &mut Expr) {
             }
         }
         ExprKind::Rev(inner) => forget_places(inner),
+        ExprKind::Texture { contents, .. } => {
+            contents.as_deref_mut().into_iter().for_each(forget_places)
+        }
         ExprKind::Random { .. }
         | ExprKind::Zeros(_)
         | ExprKind::Iota(_)
@@ -491,6 +542,16 @@ impl Plan {
                 unreadable.get_or_insert(why.clone());
                 why
             };
+            if picture::is_picture(Path::new(name)) {
+                return match element {
+                    ElementType::Value(Type::Scalar(Scalar::U8)) => {
+                        picture::texels(&self.folder.join(name)).map_err(|e| keep(e.to_string()))
+                    }
+                    _no_bytes => Err(keep(format!(
+                        "{name} is a picture, whose numbers are u8: pass it to a texture of rgba8unorm"
+                    ))),
+                };
+            }
             match shader::raw_bytes(&self.folder.join(name)) {
                 Some(raw) => raw.map_err(keep),
                 None => {

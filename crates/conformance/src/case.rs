@@ -135,6 +135,7 @@ impl Case {
                 ParamKind::Constant { .. }
                 | ParamKind::Scalar { .. }
                 | ParamKind::Threadgroup { .. } => false,
+                ParamKind::Texture(texture) => texture.access.memory().can_write(),
             })
             .map(|p| format!("{} == reference", p.name))
             .collect();

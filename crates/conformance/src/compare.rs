@@ -287,8 +287,16 @@ fn difference(
 ) -> Option<String> {
     let args = expected.iter().zip(actual);
     kernel.params.iter().zip(args).find_map(|(param, (e, a))| {
+        let texels: ElementType;
         let element: &ElementType = match &param.kind {
             ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => element,
+            ParamKind::Texture(_) => match e {
+                Arg::Texture(shape, _) => {
+                    texels = invar_ir::texture::stored(shape.format).into();
+                    &texels
+                }
+                _refused => return None,
+            },
             ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => return None,
         };
         let structs = &module.structs;

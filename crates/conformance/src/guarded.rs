@@ -188,6 +188,7 @@ pub fn run_guarded<R, E>(
         let writable = match &param.kind {
             ParamKind::Buffer { access, .. } => access.can_write(),
             ParamKind::Constant { .. } => false,
+            ParamKind::Texture(texture) => texture.access.memory().can_write(),
             ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => {
                 memory.push(None);
                 continue;
@@ -203,13 +204,17 @@ pub fn run_guarded<R, E>(
     }
     let mut given: Vec<Arg<'_>> = (memory.iter_mut().zip(&*args))
         .map(|(guarded, arg)| match (guarded, arg) {
-            (Some((memory, true)), _) => Arg::Buffer(memory.bytes_mut()),
-            (Some((memory, false)), _) => Arg::ReadBuffer(memory.bytes()),
-            (None, Arg::Scalar(components)) => Arg::Scalar(components.clone()),
-            (None, Arg::ThreadgroupLength(length)) => Arg::ThreadgroupLength(*length),
-            (None, Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_)) => {
-                Arg::OwnedBuffer(arg.bytes().to_vec())
+            (Some((memory, writable)), _) => {
+                let memory = match writable {
+                    true => Arg::Buffer(memory.bytes_mut()),
+                    false => Arg::ReadBuffer(memory.bytes()),
+                };
+                match arg {
+                    Arg::Texture(shape, _) => Arg::Texture(*shape, Box::new(memory)),
+                    _buffer => memory,
+                }
             }
+            (None, arg) => arg.copy(),
         })
         .collect();
     let done = run(&mut given)?;
@@ -220,7 +225,7 @@ pub fn run_guarded<R, E>(
         };
         let bytes = guarded.contents().map_err(&or)?;
         if *writable {
-            *arg = Arg::OwnedBuffer(bytes);
+            *arg = arg.holding(bytes);
         }
     }
     Ok(done)
@@ -228,14 +233,7 @@ pub fn run_guarded<R, E>(
 
 /// The same arguments, with buffers of their own.
 pub fn owned(args: &[Arg<'_>]) -> Vec<Arg<'static>> {
-    let one = |arg: &Arg<'_>| match arg {
-        Arg::Scalar(components) => Arg::Scalar(components.clone()),
-        Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
-        Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
-            Arg::OwnedBuffer(arg.bytes().to_vec())
-        }
-    };
-    args.iter().map(one).collect()
+    args.iter().map(Arg::copy).collect()
 }
 
 // ---- what ran ----

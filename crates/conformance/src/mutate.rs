@@ -123,7 +123,9 @@ fn data_of(structs: &[StructDef], kind: &ParamKind, arg: &Arg<'_>) -> Option<Dat
             });
             Some(Data::List(scalars.collect()))
         }
-        (ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. }, _) => None,
+        (ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_), _) => {
+            None
+        }
     }
 }
 
@@ -196,7 +198,7 @@ fn change_data(case: &mut Case, random: &mut Random) {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
             element.locations(&case.module.structs).len().max(1)
         }
-        ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => 1,
+        ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_) => 1,
     };
     let fewer = 1 + random.below(5);
     match &mut case.data[at] {

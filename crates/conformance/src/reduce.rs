@@ -223,7 +223,8 @@ impl Reducer<'_, '_> {
                 ParamKind::Scalar { value } => Some(value),
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
-                | ParamKind::Threadgroup { .. } => None,
+                | ParamKind::Threadgroup { .. }
+                | ParamKind::Texture(_) => None,
             })
             .collect();
         for (i, info) in kernel.values.iter_mut().enumerate() {

@@ -2,7 +2,8 @@
 //! and from what a run left to what was expected.
 
 use invar_ir::text::case::{self, Expect, ExprKind, Named, RunCase};
-use invar_ir::text::data::{FileReader, compare, evaluate};
+use invar_ir::text::data::{FileReader, compare, evaluate, evaluate_texture};
+use invar_ir::texture::stored;
 use invar_ir::{
     Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Type,
 };
@@ -25,17 +26,10 @@ pub struct Bound {
 impl Bound {
     /// The same with memory of its own.
     pub fn copy(&self) -> Bound {
-        let copy = |arg: &Arg<'static>| match arg {
-            Arg::Scalar(components) => Arg::Scalar(components.clone()),
-            Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
-            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
-                Arg::OwnedBuffer(arg.bytes().to_vec())
-            }
-        };
         Bound {
             kernel: self.kernel.clone(),
             dispatch: self.dispatch,
-            args: self.args.iter().map(copy).collect(),
+            args: self.args.iter().map(Arg::copy).collect(),
             options: self.options.clone(),
         }
     }
@@ -195,10 +189,33 @@ fn argument(
             | ExprKind::Iota(_)
             | ExprKind::File(_)
             | ExprKind::Rev(_)
+            | ExprKind::Texture { .. }
             | ExprKind::Reference => Err(Diagnostic::error(
                 Rule::InvalidArgument,
                 expr.span,
                 "a threadgroup parameter gets a length in elements: `length(64)`",
+            )),
+        },
+        ParamKind::Texture(_) => match &expr.kind {
+            ExprKind::Texture { shape, contents } => {
+                let bytes = evaluate_texture(*shape, contents.as_deref(), expr.span, files)?;
+                Ok(Arg::Texture(*shape, Box::new(Arg::OwnedBuffer(bytes))))
+            }
+            ExprKind::Scalar(_)
+            | ExprKind::List(_)
+            | ExprKind::Random { .. }
+            | ExprKind::Zeros(_)
+            | ExprKind::Fill { .. }
+            | ExprKind::Iota(_)
+            | ExprKind::File(_)
+            | ExprKind::Rev(_)
+            | ExprKind::Length(_)
+            | ExprKind::Reference => Err(Diagnostic::error(
+                Rule::InvalidArgument,
+                expr.span,
+                "a texture parameter gets a texture: `texture(rgba8unorm, 640, 480)` is one of \
+                 zeros, and behind a comma its numbers may follow, as in \
+                 `texture(r8uint, 2, 2, [1, 2, 3, 4])`",
             )),
         },
         ParamKind::Scalar { value } => {
@@ -242,13 +259,19 @@ pub fn mismatches(
             found.push(Diagnostic::error(Rule::UndefinedName, span, message));
             continue;
         };
-        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) =
-            &kernel.params[i].kind
-        else {
-            let message = format!("`%{name}` is no buffer, so nothing can be expected of it");
-            let span = expect.param.span;
-            found.push(Diagnostic::error(Rule::InvalidArgument, span, message));
-            continue;
+        let texels;
+        let element = match (&kernel.params[i].kind, &after[i]) {
+            (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }, _) => element,
+            (ParamKind::Texture(_), Arg::Texture(shape, _)) => {
+                texels = stored(shape.format).into();
+                &texels
+            }
+            _no_memory => {
+                let message = format!("`%{name}` is no buffer, so nothing can be expected of it");
+                let span = expect.param.span;
+                found.push(Diagnostic::error(Rule::InvalidArgument, span, message));
+                continue;
+            }
         };
         let (after, reference) = (after[i].bytes(), reference[i].bytes());
         found.extend(mismatch(module, expect, element, after, reference, files));
@@ -277,6 +300,7 @@ pub(crate) fn mismatch(
         | ExprKind::Iota(_)
         | ExprKind::File(_)
         | ExprKind::Rev(_)
+        | ExprKind::Texture { .. }
         | ExprKind::Length(_) => match evaluate(&expect.value, element, structs, files) {
             Ok(bytes) => {
                 evaluated = bytes;

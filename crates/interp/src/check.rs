@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use invar_ir::memory_layout::has_room;
 use invar_ir::print::Printed;
+use invar_ir::texture::stored;
 use invar_ir::{Const, Diagnostic, Diagnostics, Rule, Severity, Span, Verified};
+use invar_texture::TextureShape;
 
 use crate::checkers::{
     NeverWaited, OutOfBoundsAccesses, UniformityDisagreements, UninitialisedReads,
@@ -265,6 +267,13 @@ fn check_promises(
     let grid = check_grid(kernel, dispatch, run.threads_per_threadgroup)?;
     // Runs are on copies, which can be written.
     let given = args.iter().map(|arg| match Given::from(arg) {
+        Given::Texture {
+            shape, size_bytes, ..
+        } => Given::Texture {
+            writable: true,
+            shape,
+            size_bytes,
+        },
         Given::Buffer {
             holds, size_bytes, ..
         } => Given::Buffer {
@@ -353,7 +362,7 @@ impl Check<'_> {
 
     fn run(&mut self, seed: u32, observers: &mut [&mut dyn Observer]) -> Result<(), Diagnostics> {
         let run = self.run_options(seed);
-        let mut copies: Vec<Arg> = self.args.iter().map(copy).collect();
+        let mut copies: Vec<Arg> = self.args.iter().map(Arg::copy).collect();
         let mut races = DataRaces::new(self.options.race_memory_bytes);
         let mut bounds = OutOfBoundsAccesses::default();
         let mut reads = UninitialisedReads::default();
@@ -454,7 +463,7 @@ impl Check<'_> {
         let Some(mut second) = races.second_look() else {
             return Ok(());
         };
-        let mut copies: Vec<Arg> = self.args.iter().map(copy).collect();
+        let mut copies: Vec<Arg> = self.args.iter().map(Arg::copy).collect();
         let mut progress = Progress(observers);
         let list: &mut [&mut dyn Observer] = &mut [&mut second, &mut progress];
         // A run that took all of its time takes it once: what is found in a part of it is found.
@@ -496,10 +505,14 @@ impl Check<'_> {
             return;
         }
         let lengths = crate::schedule::lengths(self.program, self.args);
-        let objects = crate::objects::describe(self.program, &lengths);
+        let objects = crate::objects::describe(self.program, &lengths, self.args);
         let mut found = Vec::new();
         for (i, (first, now)) in before.iter().zip(&after).enumerate() {
-            if let Some(difference) = difference(self.program, &objects, i, first, now) {
+            let found_here = match &self.args[i] {
+                Arg::Texture(shape, _) => texel_difference(*shape, &objects[i].name, first, now),
+                _no_texture => difference(self.program, &objects, i, first, now),
+            };
+            if let Some(difference) = found_here {
                 let span = self.program.kernel().params[i].span;
                 let (location, first, now) = difference;
                 let message = format!(
@@ -571,16 +584,6 @@ fn is_finding(rule: Rule) -> bool {
     .contains(&rule)
 }
 
-fn copy(arg: &Arg) -> Arg<'static> {
-    match arg {
-        Arg::Scalar(components) => Arg::Scalar(components.clone()),
-        Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
-        Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
-            Arg::OwnedBuffer(arg.bytes().to_vec())
-        }
-    }
-}
-
 /// The first location in which two runs differ, and its value after each.
 fn difference(
     program: &Program,
@@ -608,4 +611,29 @@ fn difference(
     };
     let name = objects[object].location_name(element * layout.element_locations + part as u64);
     Some((name, value(first), value(now)))
+}
+
+/// The first component of a texel in which two runs differ, and its stored value after each.
+fn texel_difference(
+    shape: TextureShape,
+    name: &str,
+    first: &[u8],
+    now: &[u8],
+) -> Option<(String, Const, Const)> {
+    let at = first.iter().zip(now).position(|(a, b)| a != b)? as u64;
+    let scalar = stored(shape.format);
+    let address = at / scalar.size_bytes() * scalar.size_bytes();
+    let value = |bytes: &[u8]| Const {
+        scalar,
+        bits: crate::access::read(bytes, address, scalar),
+    };
+    let texel = at / shape.format.texel_bytes();
+    let channel = at % shape.format.texel_bytes() / scalar.size_bytes();
+    let component = shape.format.component(channel as u32) as usize;
+    let (x, y) = (
+        texel % u64::from(shape.width),
+        texel / u64::from(shape.width),
+    );
+    let part = ["x", "y", "z", "w"][component];
+    Some((format!("{name}[{x}, {y}].{part}"), value(first), value(now)))
 }

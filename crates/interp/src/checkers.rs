@@ -199,7 +199,10 @@ impl UninitialisedReads {
         if self.written[slot].is_empty() {
             let sizes = self.about.objects.iter().map(|o| match o.space {
                 AddressSpace::Threadgroup => (o.length * o.element_locations).div_ceil(64),
-                AddressSpace::Device | AddressSpace::Constant | AddressSpace::Thread => 0,
+                AddressSpace::Device
+                | AddressSpace::Constant
+                | AddressSpace::Thread
+                | AddressSpace::Texture => 0,
             });
             self.written[slot] = sizes.map(|n| vec![0; n as usize]).collect();
         }

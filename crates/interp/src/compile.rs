@@ -10,13 +10,13 @@ use invar_ir::print::Template;
 use invar_ir::{
     AddressSpace, AtomicOp, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm,
     Inst, InstKind, Kernel, MatrixPlace, Memory, Module, Op, Order, ParamKind, Place, Region, Rule,
-    Scalar, Scope, Step, StructDef, Type, Value, Width,
+    Scalar, Scope, Step, StructDef, TextureFunction, Type, Value, Width,
 };
 
 use crate::observe::{SiteInfo, SiteKind};
 use crate::program::{
     Access, Code, Column, Copy, Counter, Index, Lanes, MatrixAccess, Move, Moves, Object, ObjectId,
-    PathIndex, Print, Program, Query, Reach, Shape, Slot, Splat, Target,
+    PathIndex, Print, Program, Query, Reach, Shape, Slot, Splat, Target, Texture,
 };
 
 /// The most memory that the values of one simdgroup may take: 256 MiB.
@@ -201,12 +201,15 @@ impl Compiler<'_> {
                 }
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
-                | ParamKind::Scalar { .. } => Slot::Argument(i as u32),
+                | ParamKind::Scalar { .. }
+                | ParamKind::Texture(_) => Slot::Argument(i as u32),
             };
             match &param.kind {
                 ParamKind::Buffer { element, .. }
                 | ParamKind::Constant { element }
                 | ParamKind::Threadgroup { element } => self.object(slot, element),
+                // What a texel is in memory, the argument says.
+                ParamKind::Texture(texture) => self.object(slot, &texture.texel().into()),
                 // Never named as memory: it only keeps the numbering.
                 ParamKind::Scalar { .. } => self.object(slot, &Scalar::U8.into()),
             }
@@ -220,7 +223,10 @@ impl Compiler<'_> {
                     group += 1;
                     Slot::Threadgroup(group - 1)
                 }
-                AddressSpace::Thread | AddressSpace::Device | AddressSpace::Constant => {
+                AddressSpace::Thread
+                | AddressSpace::Device
+                | AddressSpace::Constant
+                | AddressSpace::Texture => {
                     let offset = self.thread_bytes;
                     self.thread_bytes += bytes.next_multiple_of(8);
                     Slot::Thread {
@@ -538,6 +544,11 @@ impl Compiler<'_> {
             }
             InstKind::Return => self.emit(span, Code::Return),
             InstKind::Print { text, values } => self.print(text, values, span),
+            InstKind::Texture {
+                texture,
+                function,
+                args,
+            } => self.texture(inst, *texture, *function, args),
         }
     }
 
@@ -686,6 +697,27 @@ impl Compiler<'_> {
             columns,
         };
         self.emit(span, Code::Print(Box::new(print)));
+    }
+
+    fn texture(&mut self, inst: &Inst, texture: Memory, function: TextureFunction, args: &[Value]) {
+        self.define(&inst.results);
+        let Memory::Param(param) = texture else {
+            unreachable!("the verifier lets only parameters be textures")
+        };
+        let (at, written) = match function {
+            TextureFunction::Write => args.split_at(args.len() - 1),
+            _gives => (args, &[][..]),
+        };
+        let value = inst.results.first().or(written.first());
+        let code = Texture {
+            site: self.site(inst.span, SiteKind::Texture),
+            object: self.object_of(texture),
+            param,
+            function,
+            at: at.iter().map(|v| self.index(*v)).collect(),
+            value: value.map_or(Column::MAX, |v| self.column(*v)),
+        };
+        self.emit(inst.span, Code::Texture(Box::new(code)));
     }
 
     fn if_(&mut self, inst: &Inst, condition: Value, then: &Region, otherwise: &Region) {

@@ -428,6 +428,7 @@ fn space_of(object: &ObjectInfo) -> Option<Space> {
     match object.space {
         AddressSpace::Device => Some(Space::Device),
         AddressSpace::Threadgroup => Some(Space::Threadgroup),
+        AddressSpace::Texture => Some(Space::Texture),
         AddressSpace::Constant | AddressSpace::Thread => None,
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use invar_ir::texture::component;
 use invar_ir::{
     Access, AddressSpace, Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module,
-    Param, ParamKind, Rule, Scalar, Type,
+    Param, ParamKind, Rule, Scalar, TextureType, Type,
 };
+use invar_texture::TextureShape;
 
 /// The size of a grid (X1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,8 @@ pub enum Arg<'a> {
     Scalar(Vec<Const>),
     /// The length in elements of a threadgroup parameter.
     ThreadgroupLength(u64),
+    /// A texture of that format and size in the memory of a buffer: an argument that is one.
+    Texture(TextureShape, Box<Arg<'a>>),
 }
 
 impl Arg<'_> {
@@ -124,7 +128,32 @@ impl Arg<'_> {
             Arg::Buffer(bytes) => bytes,
             Arg::ReadBuffer(bytes) => bytes,
             Arg::OwnedBuffer(bytes) => bytes,
+            Arg::Texture(_, memory) => memory.bytes(),
             Arg::Scalar(_) | Arg::ThreadgroupLength(_) => &[],
+        }
+    }
+
+    /// The same in memory of its own.
+    pub fn copy(&self) -> Arg<'static> {
+        match self {
+            Arg::Scalar(components) => Arg::Scalar(components.clone()),
+            Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
+            Arg::Texture(shape, memory) => Arg::Texture(*shape, Box::new(memory.copy())),
+            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
+                Arg::OwnedBuffer(self.bytes().to_vec())
+            }
+        }
+    }
+
+    /// What it is once a run has left these bytes in its memory.
+    pub fn holding(&self, bytes: Vec<u8>) -> Arg<'static> {
+        match self {
+            Arg::Texture(shape, _) => Arg::Texture(*shape, Box::new(Arg::OwnedBuffer(bytes))),
+            Arg::Buffer(_)
+            | Arg::ReadBuffer(_)
+            | Arg::OwnedBuffer(_)
+            | Arg::Scalar(_)
+            | Arg::ThreadgroupLength(_) => Arg::OwnedBuffer(bytes),
         }
     }
 
@@ -133,6 +162,7 @@ impl Arg<'_> {
         match self {
             Arg::Buffer(bytes) => bytes,
             Arg::OwnedBuffer(bytes) => bytes,
+            Arg::Texture(_, memory) => memory.bytes_mut(),
             Arg::ReadBuffer(_) | Arg::Scalar(_) | Arg::ThreadgroupLength(_) => &mut [],
         }
     }
@@ -254,6 +284,15 @@ pub enum Given<'a> {
     Scalar(&'a [Const]),
     /// The length in elements of a threadgroup parameter.
     ThreadgroupLength(u64),
+    /// A texture.
+    Texture {
+        /// Whether it may be written.
+        writable: bool,
+        /// Its format and size.
+        shape: TextureShape,
+        /// How many bytes its memory has.
+        size_bytes: u64,
+    },
 }
 
 impl<'a> From<&'a Arg<'_>> for Given<'a> {
@@ -268,6 +307,11 @@ impl<'a> From<&'a Arg<'_>> for Given<'a> {
             Arg::ReadBuffer(_) => buffer(false),
             Arg::Scalar(components) => Given::Scalar(components),
             Arg::ThreadgroupLength(length) => Given::ThreadgroupLength(*length),
+            Arg::Texture(shape, memory) => Given::Texture {
+                writable: !matches!(**memory, Arg::ReadBuffer(_)),
+                shape: *shape,
+                size_bytes: memory.bytes().len() as u64,
+            },
         }
     }
 }
@@ -452,8 +496,11 @@ fn check_argument(
         Given::Buffer { .. } => "a buffer",
         Given::Scalar(_) => "a scalar",
         Given::ThreadgroupLength(_) => "a threadgroup length",
+        Given::Texture { .. } => "a texture",
     };
     match (&param.kind, arg) {
+        (ParamKind::Texture(texture), Given::Texture { .. }) => check_texture(*texture, arg),
+        (ParamKind::Texture(texture), _) => Err(format!("is {is}, expected a {texture}")),
         (
             ParamKind::Buffer { access, .. },
             Given::Buffer {
@@ -489,6 +536,41 @@ fn check_argument(
             kernel.ty(*value)
         )),
     }
+}
+
+/// Whether a texture fits a parameter.
+fn check_texture(texture: TextureType, arg: Given<'_>) -> Result<(), String> {
+    let Given::Texture {
+        writable,
+        shape,
+        size_bytes,
+    } = arg
+    else {
+        return Ok(());
+    };
+    let format = shape.format;
+    if component(format) != texture.component {
+        return Err(format!(
+            "is a texture of {}, which kernels see as {}, expected a {texture}",
+            format.name(),
+            component(format)
+        ));
+    }
+    if texture.access.memory().can_write() && !writable {
+        return Err(
+            "is read-only memory, but the kernel writes it: pass it as writable".to_string(),
+        );
+    }
+    if size_bytes != shape.size_bytes() {
+        return Err(format!(
+            "has {size_bytes} bytes, but a {} texture of {}x{} has {}",
+            format.name(),
+            shape.width,
+            shape.height,
+            shape.size_bytes()
+        ));
+    }
+    Ok(())
 }
 
 /// Whether an array of these scalars is an array of such elements: vectors, matrices and arrays of

@@ -10,7 +10,7 @@
 //! - [`observe`]: what observers see; [`checkers`], [`DataRaces`] and [`UnorderedAtomics`] are
 //!   observers.
 //!
-//! Deliberately absent: speed beyond what checking needs, more than one host thread, textures.
+//! Deliberately absent: speed beyond what checking needs, more than one host thread.
 
 mod access;
 mod advice;
@@ -37,6 +37,7 @@ mod schedule;
 mod sleepers;
 mod state;
 mod strands;
+mod texture;
 mod uniform;
 mod unordered;
 mod unpaired;

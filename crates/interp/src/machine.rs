@@ -216,6 +216,7 @@ impl Run<'_, '_, '_> {
                     }
                 }
                 Code::Print(print) => self.print(group, simd, print, at),
+                Code::Texture(texture) => self.texture(group, simd, texture),
                 Code::Selected {
                     site,
                     condition,

@@ -2,6 +2,7 @@
 
 use invar_ir::{AddressSpace, ElementType, Kernel, Memory, Module, ParamKind, Type};
 
+use crate::dispatch::Arg;
 use crate::observe::ObjectInfo;
 use crate::program::Program;
 
@@ -22,7 +23,7 @@ pub(crate) fn all_memories(module: &Module, kernel: &Kernel) -> impl Iterator<It
 }
 
 /// Describes the objects of a program for observers.
-pub(crate) fn describe(program: &Program, lengths: &[u64]) -> Vec<ObjectInfo> {
+pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<ObjectInfo> {
     let (module, kernel) = (&program.module, program.kernel());
     memories(program)
         .zip(&program.objects)
@@ -35,6 +36,13 @@ pub(crate) fn describe(program: &Program, lengths: &[u64]) -> Vec<ObjectInfo> {
                 }
                 Memory::Alloc(_) | Memory::Constant(_) => false,
             };
+            let row = match memory {
+                Memory::Param(i) => match args.get(i as usize) {
+                    Some(Arg::Texture(shape, _)) => Some(shape.width.into()),
+                    Some(_) | None => None,
+                },
+                Memory::Alloc(_) | Memory::Constant(_) => None,
+            };
             let mut parts = Vec::new();
             if object.element_locations <= MAX_NAMED_PARTS
                 && let Some(info) = &info
@@ -46,6 +54,7 @@ pub(crate) fn describe(program: &Program, lengths: &[u64]) -> Vec<ObjectInfo> {
                 space: info.as_ref().map_or(AddressSpace::Constant, |i| i.space),
                 writable: !scalar_param && info.is_some_and(|i| i.access.can_write()),
                 length: *length,
+                row,
                 element_locations: object.element_locations,
                 parts,
                 scalars: object.locations.iter().map(|(_, s)| *s).collect(),

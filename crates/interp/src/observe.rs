@@ -68,6 +68,8 @@ pub enum SiteKind {
     AssertUniform,
     /// A component or column is taken or replaced by a computed index.
     Part,
+    /// Texels are read or written, or a texture is sampled.
+    Texture,
 }
 
 /// A memory object as observers see it.
@@ -81,6 +83,8 @@ pub struct ObjectInfo {
     pub writable: bool,
     /// Elements bound for this run; of a thread array, a thread's.
     pub length: u64,
+    /// Of a texture, how many texels a row has.
+    pub row: Option<u64>,
     /// Locations (scalars, L1) in an element.
     pub element_locations: u64,
     /// How to call each location of an element: `""`, `.x`, `.position[2]`.
@@ -90,12 +94,15 @@ pub struct ObjectInfo {
 }
 
 impl ObjectInfo {
-    /// How a location is called: `x[17].position[2]`.
+    /// How a location is called: `x[17].position[2]`, of a texture `image[3, 4].x`.
     pub fn location_name(&self, location: u64) -> String {
         let element = location / self.element_locations.max(1);
         let part = (location % self.element_locations.max(1)) as usize;
         let part = self.parts.get(part).map_or("", String::as_str);
-        format!("{}[{element}]{part}", self.name)
+        match self.row {
+            Some(row) => format!("{}[{}, {}]{part}", self.name, element % row, element / row),
+            None => format!("{}[{element}]{part}", self.name),
+        }
     }
 }
 
@@ -248,7 +255,7 @@ pub trait Observer {
     fn wants(&self, object: &ObjectInfo) -> bool {
         matches!(
             object.space,
-            AddressSpace::Device | AddressSpace::Threadgroup
+            AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture
         )
     }
     /// The run begins.

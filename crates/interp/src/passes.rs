@@ -212,7 +212,7 @@ fn elements_of<'m>(
         let (element, written) = match &param.kind {
             ParamKind::Buffer { element, access } => (element, *access != Access::Read),
             ParamKind::Constant { element } => (element, false),
-            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => {
+            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_) => {
                 return wrong(format!(
                     "parameter `%{}` takes no buffer, and `{name}` is one",
                     param.name

@@ -10,7 +10,9 @@
 //! flow (results of `if`, carried values of loops) and memory look at the mask.
 
 use invar_ir::print::Template;
-use invar_ir::{AtomicOp, Dim, Kernel, Module, Op, Order, Scalar, Scope, Spaces, Span, Type};
+use invar_ir::{
+    AtomicOp, Dim, Kernel, Module, Op, Order, Scalar, Scope, Spaces, Span, TextureFunction, Type,
+};
 
 use crate::observe::SiteInfo;
 use invar_ir::ops::{Evaluator, Group, LaneRule};
@@ -190,6 +192,20 @@ pub(crate) struct Move {
     pub columns: u32,
     /// A simdgroup matrix: it belongs to the simdgroup, so it is copied whole, whatever the mask.
     pub whole: bool,
+}
+
+/// A function of a texture.
+#[derive(Clone, Debug)]
+pub(crate) struct Texture {
+    pub site: u32,
+    pub object: ObjectId,
+    /// The parameter that it is.
+    pub param: u32,
+    pub function: TextureFunction,
+    /// Where coordinates are.
+    pub at: Box<[Index]>,
+    /// The first column of the value that is written, or of what is given.
+    pub value: Column,
 }
 
 /// A query's answer.
@@ -386,4 +402,6 @@ pub(crate) enum Code {
     },
     /// Each active lane prints a line.
     Print(Box<Print>),
+    /// Each active lane reaches a texture.
+    Texture(Box<Texture>),
 }

@@ -25,7 +25,10 @@ impl Numbers<'_> {
             LaunchNumber::Threadgroup(dim) => size(self.grid.threadgroup, dim),
             LaunchNumber::Argument(place) => match self.args.get(place as usize)? {
                 Given::Scalar([constant]) => Some(constant.scalar.integer(constant.bits)),
-                Given::Scalar(_) | Given::Buffer { .. } | Given::ThreadgroupLength(_) => None,
+                Given::Scalar(_)
+                | Given::Buffer { .. }
+                | Given::ThreadgroupLength(_)
+                | Given::Texture { .. } => None,
             },
             LaunchNumber::Length(place) => match self.args.get(place as usize)? {
                 Given::ThreadgroupLength(length) => Some(i128::from(*length)),
@@ -34,12 +37,14 @@ impl Numbers<'_> {
                         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
                             element
                         }
-                        ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } => return None,
+                        ParamKind::Threadgroup { .. }
+                        | ParamKind::Scalar { .. }
+                        | ParamKind::Texture(_) => return None,
                     };
                     let each = element.extent(&self.module.structs)?.size_bytes.max(1);
                     Some(i128::from(size_bytes / each))
                 }
-                Given::Scalar(_) => None,
+                Given::Scalar(_) | Given::Texture { .. } => None,
             },
             LaunchNumber::Constant(_) | LaunchNumber::Element => None,
         }
@@ -131,7 +136,10 @@ pub(crate) fn check_contents(
                     ElementType::Value(_) | ElementType::Array(..) | ElementType::Struct(_) => None,
                 }
             }
-            Some(ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. }) | None => None,
+            Some(
+                ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } | ParamKind::Texture(_),
+            )
+            | None => None,
         };
         let bytes = args.get(buffer as usize).map_or(&[][..], |arg| arg.bytes());
         scalar.map(|scalar| integers(scalar, bytes))

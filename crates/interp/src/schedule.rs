@@ -132,7 +132,7 @@ pub(crate) fn run_program(
     )?;
     check_requirements(&program.module, kernel, &grid, args.iter().map(Given::from))?;
     let lengths = lengths(program, args);
-    let objects = crate::objects::describe(program, &lengths);
+    let objects = crate::objects::describe(program, &lengths, args);
     let launch = Launch {
         module: &program.module,
         kernel,
@@ -235,11 +235,18 @@ pub(crate) fn lengths(program: &Program, args: &[Arg]) -> Vec<u64> {
         .zip(args)
         .filter_map(|(_, arg)| match arg {
             Arg::ThreadgroupLength(length) => Some(*length),
-            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) | Arg::Scalar(_) => None,
+            Arg::Buffer(_)
+            | Arg::ReadBuffer(_)
+            | Arg::OwnedBuffer(_)
+            | Arg::Scalar(_)
+            | Arg::Texture(..) => None,
         });
     let group: Vec<u64> = arrays.into_iter().chain(params).collect();
     let length = |object: &crate::program::Object| match object.slot {
-        Slot::Argument(i) => args[i as usize].bytes().len() as u64 / object.element_bytes,
+        Slot::Argument(i) => match &args[i as usize] {
+            Arg::Texture(shape, _) => shape.texels(),
+            arg => arg.bytes().len() as u64 / object.element_bytes,
+        },
         Slot::Constant(i) => program.module.constants[i as usize].length.into(),
         Slot::Threadgroup(i) => group[i as usize],
         Slot::Thread { length, .. } => length,

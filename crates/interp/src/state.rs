@@ -99,7 +99,8 @@ impl Simdgroup {
                     Arg::Buffer(_)
                     | Arg::ReadBuffer(_)
                     | Arg::OwnedBuffer(_)
-                    | Arg::ThreadgroupLength(_) => 0,
+                    | Arg::ThreadgroupLength(_)
+                    | Arg::Texture(..) => 0,
                 },
             };
             registers[*column as usize..*column as usize + size].fill(bits);

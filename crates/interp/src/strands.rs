@@ -273,7 +273,8 @@ impl Code {
             | Code::Extract { .. }
             | Code::Insert { .. }
             | Code::Zero { .. }
-            | Code::Copy(_) => false,
+            | Code::Copy(_)
+            | Code::Texture(_) => false,
         }
     }
 }

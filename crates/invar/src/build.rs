@@ -986,13 +986,15 @@ impl Wanted {
                 Wanted::Buffer { .. },
                 ParamKind::Constant { .. }
                 | ParamKind::Scalar { .. }
-                | ParamKind::Threadgroup { .. },
+                | ParamKind::Threadgroup { .. }
+                | ParamKind::Texture(_),
             )
             | (
                 Wanted::Value(_),
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
-                | ParamKind::Threadgroup { .. },
+                | ParamKind::Threadgroup { .. }
+                | ParamKind::Texture(_),
             ) => false,
         }
     }

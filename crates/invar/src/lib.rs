@@ -38,8 +38,8 @@ pub mod report;
 
 pub use invar_runtime::{
     Arg, Buffer, ByteBuffer, Capabilities, CompileOptions, Device, Dispatch, Element, Error,
-    Feature, Grid, Program, Queue, Submission, Timestamps, bf16, cache_refusal, f16, finish,
-    on_print, scope,
+    Feature, Grid, PixelFormat, Program, Queue, Submission, Texture, TextureShape, Timestamps,
+    bf16, cache_refusal, f16, finish, on_print, scope,
 };
 pub use invar_wgsl as wgsl;
 
@@ -55,6 +55,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/running.md")]
 struct Running;
+
+/// Runs the examples of the page on textures.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/textures.md")]
+struct Textures;
 
 /// Runs the examples of the page on kernels in Rust.
 #[cfg(doctest)]

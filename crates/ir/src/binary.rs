@@ -18,7 +18,8 @@
 //! recurses. Behind each kernel follows what it requires of a launch, where any kernel of the module
 //! requires something or has collectives over the active threads, and then which of the two kinds of
 //! collectives it has: version 3 is with the one, version 4 with both, and a module without either is of
-//! version 2. A change to a type of the crate that is written here, or the order of its variants, needs a new `VERSION`;
+//! version 2. One with textures is of version 5, which has both always. A change to a type of the crate that is
+//! written here, or the order of its variants, needs a new `VERSION`;
 //! `the_form_does_not_change` sees to it.
 
 use std::borrow::Cow;
@@ -37,10 +38,12 @@ use crate::types::{ElementType, Type};
 /// What every encoding begins with.
 pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
-const VERSION: u64 = 4;
-/// That of a module without collectives over the active threads.
+const VERSION: u64 = 5;
+/// That of a module without textures, with collectives over the active threads.
+const VERSION_WITH_ACTIVE: u64 = 4;
+/// That of a module without either.
 const VERSION_WITH_REQUIRES: u64 = 3;
-/// That of a module whose kernels require nothing.
+/// That of a module whose kernels require nothing, either.
 const VERSION_WITHOUT_REQUIRES: u64 = 2;
 
 /// Why bytes are no module: where, and what is wrong there.
@@ -98,8 +101,10 @@ pub fn encode(module: &Module) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     let requires = kernels.iter().any(|k| !k.requires.is_empty());
     let active = kernels.iter().any(|k| k.active_collectives);
-    let version = if active {
+    let version = if kernels.iter().any(Kernel::has_textures) {
         VERSION
+    } else if active {
+        VERSION_WITH_ACTIVE
     } else if requires {
         VERSION_WITH_REQUIRES
     } else {
@@ -133,7 +138,7 @@ pub fn encode(module: &Module) -> Vec<u8> {
         if version >= VERSION_WITH_REQUIRES {
             write(&mut out, &kernel.requires);
         }
-        if version >= VERSION {
+        if version >= VERSION_WITH_ACTIVE {
             write(&mut out, &kernel.active_collectives);
         }
     }
@@ -306,7 +311,7 @@ impl<'a> Reader<'a> {
             if version >= VERSION_WITH_REQUIRES {
                 kernel.requires = self.part()?;
             }
-            if version >= VERSION {
+            if version >= VERSION_WITH_ACTIVE {
                 kernel.active_collectives = self.part()?;
             }
             let mut walk = Walk {
@@ -462,6 +467,7 @@ impl Walk<'_> {
                 ParamKind::Buffer { element, .. }
                 | ParamKind::Constant { element }
                 | ParamKind::Threadgroup { element } => check_element(element, structs)?,
+                ParamKind::Texture(_) => {}
                 ParamKind::Scalar { value } => {
                     let info = self.kernel.values.get(value.0 as usize);
                     if info.and_then(|info| info.name.as_ref()) != Some(&param.name) {
@@ -568,7 +574,8 @@ impl Walk<'_> {
                     }
                     ParamKind::Buffer { .. }
                     | ParamKind::Constant { .. }
-                    | ParamKind::Threadgroup { .. } => Ok(()),
+                    | ParamKind::Threadgroup { .. }
+                    | ParamKind::Texture(_) => Ok(()),
                 }
             }
             Memory::Alloc(id) => check_id("array", id, self.allocs),

@@ -235,7 +235,7 @@ impl KernelBuilder {
 
     // ---- parameters and memory ----
 
-    fn param(&mut self, name: &str, kind: ParamKind) -> Memory {
+    pub(crate) fn param(&mut self, name: &str, kind: ParamKind) -> Memory {
         let name = self.unique_name(if name.is_empty() { "param" } else { name });
         self.kernel.params.push(Param {
             name,
@@ -410,7 +410,8 @@ impl KernelBuilder {
             ParamKind::Scalar { .. } => None,
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
-            | ParamKind::Threadgroup { .. } => Some(&p.name),
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Texture(_) => Some(&p.name),
         });
         let allocs = old.allocs.iter().map(|a| &a.name);
         self.names

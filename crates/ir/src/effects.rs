@@ -15,6 +15,7 @@ use crate::inst::{AtomicOp, CopyOperands, Inst, InstKind, Memory, Order, Place, 
 use crate::inst::{MatrixPlace, Value};
 use crate::module::{Access, AddressSpace, Kernel, Module};
 use crate::ops::{Capability, Meaning, Op};
+use crate::texture::TextureFunction;
 
 /// How an access touches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +64,8 @@ pub enum Elements<'a> {
     Run(Value),
     /// Several from here on, by the simdgroup: each is touched by a lane that the program cannot know (O6).
     Shared(Value),
+    /// Texels, by each thread that makes the access; the value is their first coordinate.
+    Texels(Value),
 }
 
 impl Elements<'_> {
@@ -70,7 +73,7 @@ impl Elements<'_> {
     pub const fn first(&self) -> Value {
         match self {
             Elements::Place(place) => place.index,
-            Elements::Run(first) | Elements::Shared(first) => *first,
+            Elements::Run(first) | Elements::Shared(first) | Elements::Texels(first) => *first,
         }
     }
 }
@@ -278,6 +281,26 @@ impl InstKind {
             InstKind::AsyncCopy { operands, .. } => copy(operands, Elements::Shared),
             InstKind::MatrixLoad { place } => one(matrix(place, AccessMode::Read)),
             InstKind::MatrixStore { place, .. } => one(matrix(place, AccessMode::Write)),
+            InstKind::Texture {
+                texture,
+                function,
+                args,
+            } => {
+                let mode = match function {
+                    TextureFunction::Read | TextureFunction::Sample(_) => AccessMode::Read,
+                    TextureFunction::Write => AccessMode::Write,
+                    TextureFunction::Width | TextureFunction::Height => return SmallVec::new(),
+                };
+                // Without an operand it is none that the verifier lets pass.
+                (args.first())
+                    .map(|first| MemoryAccess {
+                        memory: *texture,
+                        mode,
+                        elements: Elements::Texels(*first),
+                    })
+                    .into_iter()
+                    .collect()
+            }
             InstKind::Const(_)
             | InstKind::FunctionConstant(_)
             | InstKind::Op { .. }
@@ -325,7 +348,8 @@ impl InstKind {
             | InstKind::Break(_)
             | InstKind::Continue(_)
             | InstKind::Return
-            | InstKind::Print { .. } => None,
+            | InstKind::Print { .. }
+            | InstKind::Texture { .. } => None,
         }
     }
 
@@ -356,7 +380,8 @@ impl InstKind {
             | InstKind::If { .. }
             | InstKind::For { .. }
             | InstKind::Loop { .. }
-            | InstKind::Print { .. } => None,
+            | InstKind::Print { .. }
+            | InstKind::Texture { .. } => None,
         }
     }
 
@@ -375,6 +400,7 @@ impl InstKind {
             | InstKind::MatrixLoad { .. }
             | InstKind::MatrixMultiplyAccumulate { .. }
             | InstKind::AssertUniform { .. } => true,
+            InstKind::Texture { function, .. } => *function != TextureFunction::Write,
             InstKind::Store { .. }
             | InstKind::Atomic { .. }
             | InstKind::Alloc(_)
@@ -420,7 +446,8 @@ impl InstKind {
             | InstKind::Break(_)
             | InstKind::Continue(_)
             | InstKind::Return
-            | InstKind::Print { .. } => false,
+            | InstKind::Print { .. }
+            | InstKind::Texture { .. } => false,
         }
     }
 
@@ -526,8 +553,8 @@ impl Module {
     /// Whether no thread writes an object during a dispatch: S3 keeps other arguments away from it.
     pub fn is_read_only(&self, kernel: &Kernel, memory: Memory) -> bool {
         self.memory(kernel, memory).is_some_and(|info| {
-            info.space == AddressSpace::Constant
-                || info.space == AddressSpace::Device && info.access == Access::Read
+            let of_the_host = matches!(info.space, AddressSpace::Device | AddressSpace::Texture);
+            info.space == AddressSpace::Constant || of_the_host && info.access == Access::Read
         })
     }
 }

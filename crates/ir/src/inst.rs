@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::ops::{Imm, Op};
 use crate::span::Span;
+use crate::texture::TextureFunction;
 use crate::types::{Scalar, Type};
 
 /// A value of a kernel, by its place in [`crate::Kernel::values`].
@@ -525,10 +526,20 @@ pub enum InstKind {
         /// The values, one for each placeholder.
         values: Values,
     },
+    /// A function of a texture.
+    Texture {
+        /// The texture, a parameter.
+        texture: Memory,
+        /// Which.
+        function: TextureFunction,
+        /// Its operands: coordinates, and of a write the value.
+        args: Values,
+    },
 }
 
 impl InstKind {
-    /// The words of the instructions that are neither rows of the op table nor atomics.
+    /// The words of the instructions that are neither rows of the op table, nor atomics, nor functions of
+    /// textures.
     pub const STRUCTURAL: [&str; 24] = [
         "const",
         "function_constant",
@@ -593,6 +604,7 @@ impl InstKind {
             InstKind::Continue(_) => "continue",
             InstKind::Return => "return",
             InstKind::Print { .. } => "print",
+            InstKind::Texture { function, .. } => function.name(),
         }
     }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::inst::{Const, Inst, InstKind, Memory, Region, Spaces, Value, ValueInfo};
 use crate::requires::Requirement;
 use crate::span::{Call, Source, Span};
+use crate::texture::TextureType;
 use crate::types::{ElementType, Scalar, StructDef, Type};
 
 /// Kernels and what they share.
@@ -128,6 +129,9 @@ pub enum AddressSpace {
     Threadgroup,
     /// One thread's.
     Thread,
+    /// Textures: device memory that is reached only through functions, and that barriers order by a flag of
+    /// its own.
+    Texture,
 }
 
 impl AddressSpace {
@@ -138,6 +142,7 @@ impl AddressSpace {
             AddressSpace::Constant => "constant",
             AddressSpace::Threadgroup => "threadgroup",
             AddressSpace::Thread => "thread",
+            AddressSpace::Texture => "texture",
         }
     }
 
@@ -146,6 +151,7 @@ impl AddressSpace {
         match self {
             AddressSpace::Device => Some(Spaces::DEVICE),
             AddressSpace::Threadgroup => Some(Spaces::THREADGROUP),
+            AddressSpace::Texture => Some(Spaces::TEXTURE),
             AddressSpace::Constant | AddressSpace::Thread => None,
         }
     }
@@ -187,6 +193,8 @@ pub enum ParamKind {
         /// What one element is.
         element: ElementType,
     },
+    /// A texture.
+    Texture(TextureType),
 }
 
 /// An array that a kernel declares.
@@ -453,6 +461,11 @@ pub(crate) fn memory_info<'a>(
                 ParamKind::Threadgroup { element } => {
                     (AddressSpace::Threadgroup, Access::ReadWrite, element)
                 }
+                ParamKind::Texture(texture) => (
+                    AddressSpace::Texture,
+                    texture.access.memory(),
+                    texture.element(),
+                ),
                 ParamKind::Scalar { .. } => return None,
             };
             Some(MemoryInfo {

@@ -6,6 +6,7 @@
 //! [`InstKind::regions`].
 
 use crate::inst::{CopyOperands, CopyShape, InstKind, MatrixPlace, Memory, Place, Step, Value};
+use crate::texture::TextureFunction;
 
 /// What an operand is to its instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +63,8 @@ pub enum Role {
     Given,
     /// What is printed.
     Printed,
+    /// Where a texel is, or a sample.
+    Coordinate,
 }
 
 /// What depends on an operand.
@@ -100,7 +103,8 @@ impl Role {
             | Role::SourceRow
             | Role::Columns
             | Role::Rows
-            | Role::RowLength => Purpose::Address,
+            | Role::RowLength
+            | Role::Coordinate => Purpose::Address,
             Role::Condition | Role::Lower | Role::Upper | Role::LoopStep => Purpose::Control,
         }
     }
@@ -138,6 +142,7 @@ impl Role {
             Role::Initial => "the initial value",
             Role::Given => "the value",
             Role::Printed => "the printed value",
+            Role::Coordinate => "a coordinate",
         }
     }
 }
@@ -277,6 +282,19 @@ macro_rules! visit_operands {
                     visit(Role::Printed, value);
                 }
             }
+            InstKind::Texture { function, args, .. } => {
+                let value = match function {
+                    TextureFunction::Write => args.len().wrapping_sub(1),
+                    _without_a_value => args.len(),
+                };
+                for (number, arg) in args.into_iter().enumerate() {
+                    let role = match number == value {
+                        true => Role::Stored,
+                        false => Role::Coordinate,
+                    };
+                    visit(role, arg);
+                }
+            }
         }
     }};
 }
@@ -313,6 +331,9 @@ macro_rules! visit_memory {
             | InstKind::MatrixStore {
                 place: MatrixPlace { memory, .. },
                 ..
+            }
+            | InstKind::Texture {
+                texture: memory, ..
             } => visit(memory),
             InstKind::Copy {
                 operands:

@@ -13,8 +13,9 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use invar_codegen::passes::textures::NOT_WRITTEN;
 use invar_codegen::pipeline::{accesses_of_copies, for_cpu};
-use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Span, Verified};
+use invar_ir::{Diagnostic, Diagnostics, Module, ParamKind, Rule, Span, Verified};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
 
@@ -321,6 +322,12 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
             format!("there is no kernel `@{kernel}`"),
         )]));
     };
+    let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_));
+    if let Some(param) = found.params.iter().find(|p| is_texture(&p.kind)) {
+        let message = format!("parameter `%{}`: {NOT_WRITTEN}", param.name);
+        let error = Diagnostic::error(Rule::UnsupportedFeature, param.span, message);
+        return Err(Diagnostics(vec![error]));
+    }
     let one = Module {
         kernels: vec![found.clone()],
         sources: Vec::new(),

@@ -100,6 +100,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             | InstKind::Continue(_)
             | InstKind::Return => unreachable!("it has regions or ends one"),
             InstKind::Print { .. } => unreachable!("`print` has been written out"),
+            InstKind::Texture { .. } => unreachable!("textures have been written out as buffers"),
         }
     }
 

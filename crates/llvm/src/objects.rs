@@ -79,6 +79,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         thread: None,
                     });
                 }
+                ParamKind::Texture(_) => {
+                    unreachable!("textures have been written out as buffers")
+                }
                 ParamKind::Scalar { value } => {
                     let ty = self.analysis.kernel.ty(*value);
                     let scalar = ty.scalar().unwrap_or(Scalar::U32);

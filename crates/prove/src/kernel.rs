@@ -299,7 +299,9 @@ impl<'k> Subject<'k> {
                 };
                 let index = match elements {
                     Elements::Place(place) => place.index,
-                    Elements::Run(first) | Elements::Shared(first) => first,
+                    Elements::Run(first) | Elements::Shared(first) | Elements::Texels(first) => {
+                        first
+                    }
                 };
                 self.sites.push(Site {
                     id,
@@ -854,6 +856,7 @@ impl<'k> Subject<'k> {
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
                 | ParamKind::Threadgroup { .. } => value(&format!("length({})", param.name)),
+                ParamKind::Texture(_) => None,
             });
         }
         for constant in &self.module.function_constants {

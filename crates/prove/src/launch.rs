@@ -65,9 +65,14 @@ fn elements(kernel: &Kernel, number: usize, expr: &Expr) -> Option<i128> {
             _,
         ) => Some(i128::from(*count)),
         (ExprKind::Rev(inner), _) => elements(kernel, number, inner),
-        (ExprKind::Scalar(_) | ExprKind::List(_) | ExprKind::File(_) | ExprKind::Reference, _) => {
-            None
-        }
+        (
+            ExprKind::Scalar(_)
+            | ExprKind::List(_)
+            | ExprKind::File(_)
+            | ExprKind::Texture { .. }
+            | ExprKind::Reference,
+            _,
+        ) => None,
     }
 }
 
@@ -204,7 +209,7 @@ fn data_text(expr: &Expr) -> Option<String> {
         ExprKind::Iota(count) => format!("iota({count})"),
         ExprKind::Rev(inner) => format!("rev({})", data_text(inner)?),
         ExprKind::Length(count) => format!("length({count})"),
-        ExprKind::File(_) | ExprKind::Reference => return None,
+        ExprKind::File(_) | ExprKind::Texture { .. } | ExprKind::Reference => return None,
     })
 }
 
@@ -249,6 +254,7 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
                 }
             },
             ParamKind::Threadgroup { .. } => format!("length({})", number.unwrap_or(1)),
+            ParamKind::Texture(_) => return None,
             ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
                 let length = number.unwrap_or(64);
                 if length > MAX_ELEMENTS {

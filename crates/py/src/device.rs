@@ -311,6 +311,10 @@ pub fn given(kernel: &Kernel, args: &Bound<'_, PyList>) -> PyResult<Vec<Given>> 
                 Ok(Given::Scalar(parts.collect::<PyResult<_>>()?))
             }
             ParamKind::Threadgroup { .. } => Ok(Given::Length(arg.extract()?)),
+            ParamKind::Texture(_) => Err(refuse(format!(
+                "parameter `{}` is a texture, which a launch from Python cannot pass yet",
+                param.name
+            ))),
         })
         .collect()
 }

@@ -140,6 +140,13 @@ pub fn signature<'py>(
             ParamKind::Threadgroup { element: ty, .. } => {
                 ("threadgroup", false, element(py, module, ty)?)
             }
+            ParamKind::Texture(_) => {
+                let message = format!(
+                    "parameter `{}` is a texture, which a launch from Python cannot pass yet",
+                    param.name
+                );
+                return Err(refuse(message));
+            }
             ParamKind::Scalar { value } => {
                 let ty = ElementType::Value(found.ty(*value));
                 ("scalar", false, element(py, module, &ty)?)

@@ -53,7 +53,7 @@ impl Components {
     reason = "a matrix fits without an allocation for each dispatch"
 )]
 pub enum Arg<'a> {
-    /// A buffer, or a part of one.
+    /// A buffer, or a part of one, or a texture, which lies in one.
     Buffer(Part<'a>),
     /// A `Scalar` parameter's value.
     Scalar(Components),
@@ -100,11 +100,22 @@ impl<'a> Arg<'a> {
 
     pub(crate) fn given(&self) -> Given<'_> {
         match self {
-            Arg::Buffer(part) => Given::Buffer {
-                writable: part.buffer().memory().writable(),
-                holds: part.buffer().holds(),
-                size_bytes: part.size_bytes() as u64,
-            },
+            Arg::Buffer(part) => {
+                let writable = part.buffer().memory().writable();
+                let size_bytes = part.size_bytes() as u64;
+                match part.texture() {
+                    Some(shape) => Given::Texture {
+                        writable,
+                        shape,
+                        size_bytes,
+                    },
+                    None => Given::Buffer {
+                        writable,
+                        holds: part.buffer().holds(),
+                        size_bytes,
+                    },
+                }
+            }
             Arg::Scalar(components) => Given::Scalar(components.as_slice()),
             Arg::ThreadgroupLength(length) => Given::ThreadgroupLength(*length),
         }
@@ -149,6 +160,7 @@ pub(crate) fn uses<'a>(kernel: &'a Kernel, args: &'a [Arg<'a>]) -> impl Iterator
 fn use_of(kind: &ParamKind, arg: &Arg) -> Option<Use> {
     let writes = match kind {
         ParamKind::Buffer { access, .. } => access.can_write(),
+        ParamKind::Texture(texture) => texture.access.memory().can_write(),
         ParamKind::Constant { .. } | ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => {
             false
         }

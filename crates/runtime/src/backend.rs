@@ -51,11 +51,17 @@ impl Source {
             align_bytes: 1,
             location_count: 1,
         };
+        // Texels are reached as words, of 4 bytes at most.
+        const TEXELS: Extent = Extent {
+            align_bytes: 4,
+            ..BYTE
+        };
         let params = self.kernel().params.iter();
         let extents = params.map(|param| match &param.kind {
             ParamKind::Buffer { element, .. }
             | ParamKind::Constant { element }
             | ParamKind::Threadgroup { element } => element.extent(&self.module.structs),
+            ParamKind::Texture(_) => Some(TEXELS),
             ParamKind::Scalar { .. } => None,
         });
         extents.map(|extent| extent.unwrap_or(BYTE)).collect()
@@ -77,6 +83,11 @@ pub(crate) trait Backend: Any + Send + Sync {
         source: &Source,
         options: &CompileOptions,
     ) -> Result<Box<dyn Executable>, Error>;
+
+    /// Whether it reaches textures itself; else it gets kernels without any, where they are buffers.
+    fn has_textures(&self) -> bool {
+        false
+    }
 
     /// Whether it keeps itself what kernels print, for its report; else it never gets a kernel that prints.
     fn keeps_lines(&self) -> bool {

@@ -9,6 +9,7 @@ use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
 use invar_ir::{Rule, Scalar};
+use invar_texture::TextureShape;
 
 use crate::Error;
 use crate::executor::executor;
@@ -28,6 +29,8 @@ pub struct Part<'a> {
     buffer: &'a ByteBuffer,
     start: usize,
     size: usize,
+    /// What lies there, if it is a texture.
+    texture: Option<TextureShape>,
 }
 
 impl Part<'_> {
@@ -42,6 +45,11 @@ impl Part<'_> {
     pub(crate) fn start(&self) -> *mut u8 {
         // The part lies within the memory, so the address does not wrap.
         self.buffer.memory.start().wrapping_add(self.start)
+    }
+
+    /// The format and size of the texture that lies there, if one does.
+    pub(crate) fn texture(&self) -> Option<TextureShape> {
+        self.texture
     }
 
     pub(crate) fn addresses(&self) -> Range<usize> {
@@ -88,6 +96,15 @@ impl ByteBuffer {
             buffer: self,
             start: range.start,
             size: range.len(),
+            texture: None,
+        }
+    }
+
+    /// All of it as a texture of that shape.
+    pub(crate) fn as_texture(&self, shape: TextureShape) -> Part<'_> {
+        Part {
+            texture: Some(shape),
+            ..self.part(..)
         }
     }
 

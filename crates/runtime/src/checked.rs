@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use invar_interp::{Arg, CheckOptions, Dispatch, Observer, Options, Verdict, check_observed};
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Diagnostics, Order, ParamKind, Rule, Scalar, Type, Verified};
+use invar_texture::TextureShape;
 
 use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
 use crate::capabilities::ALL_ATOMICS;
@@ -124,6 +125,10 @@ impl Backend for Checked {
         }))
     }
 
+    fn has_textures(&self) -> bool {
+        true
+    }
+
     fn keeps_lines(&self) -> bool {
         true
     }
@@ -188,8 +193,8 @@ struct Run {
 
 /// An argument of it.
 enum JobArg {
-    /// Where the buffer's memory begins, and how many bytes it has.
-    Buffer(*mut u8, usize),
+    /// Where the buffer's memory begins, how many bytes it has, and of what shape it is, if it is a texture.
+    Buffer(*mut u8, usize, Option<TextureShape>),
     Scalar(Vec<invar_ir::Const>),
     ThreadgroupLength(u64),
 }
@@ -198,7 +203,9 @@ impl JobArg {
     /// What an argument is for a run elsewhere.
     fn of(arg: &crate::Arg<'_>) -> JobArg {
         match arg {
-            crate::Arg::Buffer(part) => JobArg::Buffer(part.start(), part.size_bytes()),
+            crate::Arg::Buffer(part) => {
+                JobArg::Buffer(part.start(), part.size_bytes(), part.texture())
+            }
             crate::Arg::Scalar(components) => JobArg::Scalar(components.as_slice().to_vec()),
             crate::Arg::ThreadgroupLength(length) => JobArg::ThreadgroupLength(*length),
         }
@@ -233,10 +240,14 @@ impl Run {
             .args
             .iter()
             .map(|arg| match arg {
-                JobArg::Buffer(start, size) => {
+                JobArg::Buffer(start, size, texture) => {
                     // SAFETY: the work keeps the memory alive, and dispatches that write it come
                     // before or after this one.
-                    Arg::ReadBuffer(unsafe { std::slice::from_raw_parts(*start, *size) })
+                    let bytes = unsafe { std::slice::from_raw_parts(*start, *size) };
+                    match texture {
+                        Some(shape) => Arg::Texture(*shape, Box::new(Arg::ReadBuffer(bytes))),
+                        None => Arg::ReadBuffer(bytes),
+                    }
                 }
                 JobArg::Scalar(components) => Arg::Scalar(components.clone()),
                 JobArg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
@@ -261,8 +272,14 @@ impl Run {
         let kernel = self.module.kernel(&self.kernel);
         let params = kernel.into_iter().flat_map(|k| &k.params);
         for ((param, arg), output) in params.zip(&self.args).zip(outputs) {
-            if let (ParamKind::Buffer { access, .. }, JobArg::Buffer(start, size)) =
-                (&param.kind, arg)
+            let access = match &param.kind {
+                ParamKind::Buffer { access, .. } => *access,
+                ParamKind::Texture(texture) => texture.access.memory(),
+                ParamKind::Constant { .. }
+                | ParamKind::Scalar { .. }
+                | ParamKind::Threadgroup { .. } => continue,
+            };
+            if let JobArg::Buffer(start, size, _) = arg
                 && access.can_write()
             {
                 let size = output.len().min(*size);

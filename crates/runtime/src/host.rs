@@ -50,7 +50,7 @@ impl Queue {
         )?;
         let mut buffers: Vec<(Option<ByteBuffer>, bool)> = Vec::with_capacity(args.len());
         for (arg, align) in args.iter_mut().zip(alignments) {
-            buffers.push(match arg {
+            buffers.push(match memory_of(arg) {
                 HostArg::Buffer(bytes) => lend(self, bytes, *align)?,
                 HostArg::OwnedBuffer(bytes) => lend(self, bytes, *align)?,
                 HostArg::ReadBuffer(bytes) if is_aligned(bytes, *align) => {
@@ -60,7 +60,9 @@ impl Queue {
                     (Some(lent), false)
                 }
                 HostArg::ReadBuffer(bytes) => (Some(copied(self, bytes)?), false),
-                HostArg::Scalar(_) | HostArg::ThreadgroupLength(_) => (None, false),
+                HostArg::Scalar(_) | HostArg::ThreadgroupLength(_) | HostArg::Texture(..) => {
+                    (None, false)
+                }
             });
         }
         let mut list = Vec::with_capacity(args.len());
@@ -72,23 +74,38 @@ impl Queue {
                     HostArg::Buffer(_) | HostArg::OwnedBuffer(_) | HostArg::ReadBuffer(_),
                     Some(buffer),
                 ) => Arg::from(buffer),
-                (HostArg::Buffer(_) | HostArg::OwnedBuffer(_) | HostArg::ReadBuffer(_), None) => {
-                    unreachable!("every buffer was lent or copied")
-                }
+                (HostArg::Texture(shape, _), Some(buffer)) => Arg::from(buffer.as_texture(*shape)),
+                (
+                    HostArg::Buffer(_)
+                    | HostArg::OwnedBuffer(_)
+                    | HostArg::ReadBuffer(_)
+                    | HostArg::Texture(..),
+                    None,
+                ) => unreachable!("every buffer was lent or copied"),
             });
         }
         let submission = self.dispatch_and_wait(program, dispatch, &list)?;
         for (arg, (buffer, copy)) in args.iter_mut().zip(&buffers) {
             if let (true, Some(buffer)) = (*copy, buffer) {
-                match arg {
+                match memory_of(arg) {
                     HostArg::Buffer(bytes) => buffer.read_bytes(0, bytes)?,
                     HostArg::OwnedBuffer(bytes) => buffer.read_bytes(0, bytes)?,
-                    HostArg::ReadBuffer(_) | HostArg::Scalar(_) | HostArg::ThreadgroupLength(_) => {
-                    }
+                    HostArg::ReadBuffer(_)
+                    | HostArg::Scalar(_)
+                    | HostArg::ThreadgroupLength(_)
+                    | HostArg::Texture(..) => {}
                 }
             }
         }
         Ok(submission)
+    }
+}
+
+/// The memory of a texture; any other argument itself.
+fn memory_of<'m, 'a>(arg: &'m mut HostArg<'a>) -> &'m mut HostArg<'a> {
+    match arg {
+        HostArg::Texture(_, memory) => memory_of(memory),
+        other => other,
     }
 }
 

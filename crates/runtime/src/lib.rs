@@ -42,6 +42,7 @@ mod queue;
 mod room;
 mod sync;
 mod task;
+mod texture;
 mod uses;
 
 pub use argument::{Arg, Components};
@@ -59,6 +60,8 @@ pub use print::on_print;
 pub use program::Program;
 pub use queue::{Queue, Submission};
 pub use task::Timestamps;
+pub use texture::Texture;
 
 pub use half::{bf16, f16};
 pub use invar_interp::{CheckOptions, Dispatch, Grid, Report};
+pub use invar_texture::{PixelFormat, TextureShape};

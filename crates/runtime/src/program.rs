@@ -13,6 +13,7 @@ use crate::backend::{Call, CompileOptions, Executable, Ready, Source};
 use crate::devices;
 use crate::room::{PASSES_BYTES, with_room};
 use crate::task::JobSlot;
+use crate::texture::ByFormats;
 use crate::{Arg, Device, Error};
 
 /// A compiled kernel. Cheap to clone.
@@ -26,7 +27,15 @@ struct Inner {
     written_out: Option<(Source, Prints)>,
     /// What the address of each parameter's buffer must be a multiple of.
     alignments: Vec<u64>,
-    executable: Box<dyn Executable>,
+    runs: Runs,
+}
+
+/// What the device runs.
+enum Runs {
+    /// The kernel.
+    Whole(Box<dyn Executable>),
+    /// The kernel with its textures written out as buffers, for the formats that a dispatch gives.
+    Formats(Box<ByFormats>),
 }
 
 impl fmt::Debug for Program {
@@ -103,14 +112,17 @@ impl Program {
             written_out = prints.map(|prints| (Source { module, kernel }, prints));
         }
         let runs = written_out.as_ref().map_or(&source, |(runs, _)| runs);
-        let executable = device.backend().compile(runs, &fixed)?;
+        let executable = match runs.kernel().has_textures() && !device.backend().has_textures() {
+            true => Runs::Formats(Box::new(ByFormats::new(runs, fixed))),
+            false => Runs::Whole(device.backend().compile(runs, &fixed)?),
+        };
         let extents = source.extents().into_iter();
         Ok(Program(Arc::new(Inner {
             device: device.clone(),
             alignments: extents.map(|e| e.align_bytes).collect(),
             source,
             written_out,
-            executable,
+            runs: executable,
         })))
     }
 
@@ -189,7 +201,10 @@ impl Program {
             args: all,
             time_limit,
         };
-        self.0.executable.prepare(&call, job)
+        match &self.0.runs {
+            Runs::Whole(executable) => executable.prepare(&call, job),
+            Runs::Formats(by_formats) => by_formats.prepare(&self.0.device, &call, job),
+        }
     }
 
     /// A buffer that lies on a device with memory of its own is an argument for that device only.

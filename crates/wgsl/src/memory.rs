@@ -151,9 +151,13 @@ impl<'a> Translator<'a> {
     fn scope(&self, memory: Memory) -> Scope {
         match self.k.memory(memory).map(|info| info.space) {
             Some(AddressSpace::Threadgroup) => Scope::Threadgroup,
-            Some(AddressSpace::Device | AddressSpace::Constant | AddressSpace::Thread) | None => {
-                Scope::Device
-            }
+            Some(
+                AddressSpace::Device
+                | AddressSpace::Constant
+                | AddressSpace::Thread
+                | AddressSpace::Texture,
+            )
+            | None => Scope::Device,
         }
     }
 

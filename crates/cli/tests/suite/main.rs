@@ -13,6 +13,7 @@ mod programs;
 mod prove;
 mod rust_kernels;
 mod shaders;
+mod textures;
 
 const SCALE: &str = "\
 kernel @scale(%x: device read f32, %y: device write f32, %by: f32) {

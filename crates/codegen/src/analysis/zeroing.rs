@@ -282,11 +282,13 @@ impl Walk<'_> {
                             self.read(place.memory, Some(place), mask);
                         }
                         Elements::Place(place) => self.write(place, mask),
-                        Elements::Run(_) | Elements::Shared(_) if access.mode.reads() => {
+                        Elements::Run(_) | Elements::Shared(_) | Elements::Texels(_)
+                            if access.mode.reads() =>
+                        {
                             self.read(access.memory, None, mask);
                         }
                         // It may write nothing.
-                        Elements::Run(_) | Elements::Shared(_) => {}
+                        Elements::Run(_) | Elements::Shared(_) | Elements::Texels(_) => {}
                     }
                 }
                 self.forget(&inst.results);

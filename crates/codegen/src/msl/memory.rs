@@ -8,6 +8,8 @@ use invar_ir::{
     ParamKind, Place, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
 };
 
+use crate::passes::textures;
+
 use super::interface::Language;
 use super::operations::column;
 use super::types::{self, COMPONENTS};
@@ -130,6 +132,7 @@ impl Writer<'_> {
             AddressSpace::Constant => "constant",
             AddressSpace::Threadgroup => "threadgroup",
             AddressSpace::Thread => "thread",
+            AddressSpace::Texture => unreachable!("{}", textures::REFUSED),
         }
     }
 
@@ -364,7 +367,7 @@ impl Writer<'_> {
         let shared = match space {
             AddressSpace::Device => !read_only,
             AddressSpace::Threadgroup => true,
-            AddressSpace::Constant | AddressSpace::Thread => false,
+            AddressSpace::Constant | AddressSpace::Thread | AddressSpace::Texture => false,
         };
         (shared && self.control_dependent.value(result)).then(|| self.qualifiers(memory))
     }
@@ -482,7 +485,7 @@ impl Writer<'_> {
                 }
                 // Metal's threadgroup memory is bound in units of 16 bytes.
                 ParamKind::Threadgroup { .. } => 16,
-                ParamKind::Scalar { .. } => 1,
+                ParamKind::Scalar { .. } | ParamKind::Texture(_) => 1,
             },
             Memory::Alloc(_) | Memory::Constant(_) => 1,
         }

@@ -20,7 +20,7 @@
 //! what is written is the same for the same input; every name that is not the author's begins with
 //! `invar_`, is Metal's, or is one of `lengths`, `thread_count` and `lane_count`.
 //!
-//! Deliberately absent: textures and imageblocks, which the IR does not have yet; f64 and 64-bit
+//! Deliberately absent: textures, which are refused by name, and imageblocks, which the IR does not have yet; f64 and 64-bit
 //! atomics but for `min` and `max` without a result, which Metal does not have; analysis of what need not
 //! be guarded beyond constant indices, since a guard costs next to nothing.
 //!
@@ -50,6 +50,8 @@ use invar_ir::{
     Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Value, Verified,
     analyse,
 };
+
+use crate::passes::textures;
 
 use crate::analysis::control_dependence::{self};
 use crate::analysis::zeroing::{Threadgroups, observed};
@@ -174,6 +176,7 @@ fn refuse_types(
     for param in &kernel.params {
         let what = || format!("parameter `%{}`", param.name);
         match &param.kind {
+            ParamKind::Texture(_) => refuse(param.span, what(), textures::NOT_WRITTEN),
             ParamKind::Scalar { value } => {
                 if let Some(reason) = lacks(kernel.ty(*value)) {
                     refuse(param.span, what(), reason);
@@ -421,6 +424,7 @@ impl<'a> Writer<'a> {
                     self.need_type(self.ty(*value));
                     (format!("constant {ty}& {name}"), Argument::Buffer(buffers))
                 }
+                ParamKind::Texture(_) => unreachable!("{}", textures::REFUSED),
                 ParamKind::Threadgroup { element } => {
                     let (ty, inner) = types::element(element, &self.struct_names);
                     self.need_element(element);
@@ -702,6 +706,7 @@ impl<'a> Writer<'a> {
                 }
             }
             InstKind::Print { .. } => unreachable!("`print` has been written out"),
+            InstKind::Texture { .. } => unreachable!("{}", textures::REFUSED),
         }
     }
 

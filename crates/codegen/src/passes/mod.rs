@@ -32,6 +32,7 @@ pub mod regroup;
 pub mod rows;
 mod sink;
 pub mod split;
+pub mod textures;
 mod unroll;
 
 use std::time::{Duration, Instant};

@@ -8,6 +8,8 @@ use invar_ir::{
     Type, Value,
 };
 
+use crate::passes::textures;
+
 use super::memory::CLEARED_SLOTS;
 use super::types::{value as wgsl_type, zero};
 use super::writer::{Identity, Writer};
@@ -247,6 +249,7 @@ impl Writer<'_> {
                 }
             }
             InstKind::Print { .. } => unreachable!("`print` has been written out"),
+            InstKind::Texture { .. } => unreachable!("{}", textures::REFUSED),
         }
     }
 

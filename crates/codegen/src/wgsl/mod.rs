@@ -47,6 +47,8 @@ use invar_ir::{
     Scalar, Span, Type, Uniformity, Verified, analyse,
 };
 
+use crate::passes::textures;
+
 mod body;
 mod chains;
 mod collective;
@@ -133,6 +135,11 @@ pub fn write(
              threads are active"
         );
         return fail(Rule::UnsupportedFeature, span, message);
+    }
+    let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_));
+    if let Some(param) = found.params.iter().find(|p| is_texture(&p.kind)) {
+        let message = format!("parameter `%{}`: {}", param.name, textures::NOT_WRITTEN);
+        return fail(Rule::UnsupportedFeature, param.span, message);
     }
     if let Some(size) = found.threadgroup_size
         && size != options.threadgroup_size
@@ -571,7 +578,7 @@ impl<'a> Writer<'a> {
             let class = match info.space {
                 AddressSpace::Threadgroup => "workgroup",
                 AddressSpace::Thread => "private",
-                AddressSpace::Device | AddressSpace::Constant => continue,
+                AddressSpace::Device | AddressSpace::Constant | AddressSpace::Texture => continue,
             };
             let object = self.plan.object(memory);
             let name = &self.names_of_memory[&memory];

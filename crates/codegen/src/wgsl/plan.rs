@@ -160,7 +160,7 @@ pub(super) fn plan(
             | ParamKind::Threadgroup { .. } => {
                 uses.insert(key(Memory::Param(i as u32)), Uses::default());
             }
-            ParamKind::Scalar { .. } => {}
+            ParamKind::Scalar { .. } | ParamKind::Texture(_) => {}
         }
     }
     for i in 0..kernel.allocs.len() {

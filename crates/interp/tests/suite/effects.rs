@@ -28,6 +28,7 @@ enum Way {
     Place,
     Run,
     Shared,
+    Texels,
 }
 
 /// What an instruction was seen to do.
@@ -44,6 +45,7 @@ fn stated(mode: AccessMode, elements: Elements<'_>) -> Done {
         Elements::Place(_) => Way::Place,
         Elements::Run(_) => Way::Run,
         Elements::Shared(_) => Way::Shared,
+        Elements::Texels(_) => Way::Texels,
     };
     match mode {
         AccessMode::Read => Done::Read(way),

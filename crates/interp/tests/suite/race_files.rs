@@ -1,4 +1,4 @@
-//! Checks every kernel of `tests/ir/race/*.inv`: what is reported is what the lines expect, and
+//! Checks every kernel of `tests/ir/race/*.inv` and `tests/ir/textures/race/*.inv`: what is reported is what the lines expect, and
 //! nothing else. A race has two places; the expectation may stand at either. A line `; verdict: every
 //! schedule` or `; verdict: schedules tried` says what the reports must say of their reach (R3).
 
@@ -11,8 +11,9 @@ use invar_ir::text::parse;
 use invar_ir::{Diagnostic, ElementType, Severity, verify};
 
 fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/race");
-    invar_ir::text::case::files(&folder).expect("the folder of file tests")
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir");
+    let of = |folder| invar_ir::text::case::files(&tests.join(folder)).expect("file tests");
+    [of("race"), of("textures/race")].concat()
 }
 
 fn fits(expected: &ExpectedDiagnostic, found: &Diagnostic) -> bool {
@@ -72,11 +73,9 @@ fn findings(name: &str, source: &str, simdgroup_size: u32) -> Result<Vec<Diagnos
                 report.reach()
             ));
         }
-        let after: Vec<_> = report
-            .outputs
-            .iter()
-            .cloned()
-            .map(invar_interp::Arg::OwnedBuffer)
+        let outputs = report.outputs.iter().cloned();
+        let after: Vec<_> = (bound.args.iter().zip(outputs))
+            .map(|(arg, bytes)| arg.holding(bytes))
             .collect();
         let wrong = mismatches(&module, case, &after, &after, &mut files);
         found.extend(wrong.into_iter().chain(report.diagnostics));

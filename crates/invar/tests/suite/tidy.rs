@@ -40,8 +40,9 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Crates in the order of docs/architecture.md: each may depend only on earlier ones.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "invar-layout",
+    "invar-texture",
     "invar-ir",
     "invar-interp",
     "invar-wgsl",

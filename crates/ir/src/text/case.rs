@@ -27,6 +27,8 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use invar_texture::{PixelFormat, TextureShape};
+
 use super::lexer::{Kind, Lexer, Name, field_text, shorten, span};
 use super::parser::{Parsed, Parser, nearest};
 use super::{MAX_ERRORS, literal};
@@ -181,6 +183,14 @@ pub enum ExprKind {
     Length(u64),
     /// `reference`: what the reference machine computes. Only in expectations.
     Reference,
+    /// `texture(rgba8unorm, width, height)`: of zeros, or of the scalars of an expression behind a comma, row
+    /// after row, those of a texel side by side.
+    Texture {
+        /// Its format and size.
+        shape: TextureShape,
+        /// Its contents, of [`crate::texture::stored`] scalars.
+        contents: Option<Box<Expr>>,
+    },
 }
 
 /// What must hold of a buffer after a run.
@@ -694,7 +704,7 @@ fn scalar(p: &mut Parser<'_>) -> Parsed<Literal> {
 }
 
 fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
-    const WORDS: [&str; 7] = [
+    const WORDS: [&str; 8] = [
         "random",
         "zeros",
         "fill",
@@ -702,6 +712,7 @@ fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
         "rev",
         "length",
         "reference",
+        "texture",
     ];
     let start = p.token.start;
     let kind = match &p.token.kind {
@@ -751,6 +762,7 @@ fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
             return Err(p.error(Diagnostic::error(Rule::LimitExceeded, at, message)));
         }
         "rev" => ExprKind::Rev(Box::new(expr(p, depth + 1)?)),
+        "texture" => texture(p, depth)?,
         word => {
             let count = p.long_number("a number of elements")?;
             match word {
@@ -775,6 +787,40 @@ fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
     };
     p.expect(")")?;
     Ok(kind)
+}
+
+/// The rest of a texture after its parenthesis.
+fn texture(p: &mut Parser<'_>, depth: usize) -> Parsed<ExprKind> {
+    let start = p.token.start;
+    let Some(word) = p.word() else {
+        return p.unexpected("a pixel format, such as `rgba8unorm`");
+    };
+    let Some(format) = PixelFormat::from_name(word) else {
+        let names = PixelFormat::ALL.iter().map(|format| format.name());
+        let help = "formats are channels, bits of each and what they are, such as `rgba8unorm`";
+        return p.unknown(Rule::Syntax, "pixel format", word, names, help);
+    };
+    p.bump();
+    let mut extents = [0; 2];
+    for extent in &mut extents {
+        p.expect(",")?;
+        let number = p.long_number("how many texels")?;
+        // Whatever is larger, no texture has so many.
+        *extent = u32::try_from(number).unwrap_or(u32::MAX);
+    }
+    let shape = match TextureShape::new(format, extents[0], extents[1]) {
+        Ok(shape) => shape,
+        Err(why) => {
+            let span = p.span_from(start);
+            return Err(p.error(Diagnostic::error(Rule::LimitExceeded, span, why)));
+        }
+    };
+    let contents = match p.accept(",") {
+        true if depth >= MAX_REV => return p.unexpected("no contents of what is itself contents"),
+        true => Some(Box::new(expr(p, depth + 1)?)),
+        false => None,
+    };
+    Ok(ExprKind::Texture { shape, contents })
 }
 
 fn expect(p: &mut Parser<'_>) -> Parsed<Expect> {

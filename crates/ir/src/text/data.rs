@@ -4,12 +4,16 @@
 
 use std::fmt;
 
+use invar_texture::TextureShape;
+
 use super::case::{Expr, ExprKind, Tolerance};
 use super::literal;
 use crate::diagnostic::Diagnostic;
 use crate::inst::Const;
 use crate::memory_layout::{Extent, has_room};
 use crate::rules::Rule;
+use crate::span::Span;
+use crate::texture::stored;
 use crate::types::{ElementType, Scalar, StructDef};
 
 /// The most bytes that one expression may stand for.
@@ -126,11 +130,56 @@ pub fn evaluate(
         ExprKind::Length(_) => Err(wrong(
             "`length` is for threadgroup parameters, which have no data of their own".to_string(),
         )),
+        ExprKind::Texture { .. } => Err(wrong(
+            "this is a texture, and the parameter is none".to_string(),
+        )),
         ExprKind::Reference => Err(wrong(
             "`reference` stands only after `->`: it is what the reference machine computes"
                 .to_string(),
         )),
     }
+}
+
+/// The bytes of a texture of that shape: what an expression of its [`stored`] scalars stands for, or zeros.
+///
+/// # Errors
+/// As [`evaluate`], and if the expression does not have as many scalars as the texture.
+pub fn evaluate_texture(
+    shape: TextureShape,
+    contents: Option<&Expr>,
+    span: Span,
+    files: FileReader<'_>,
+) -> Result<Vec<u8>, Diagnostic> {
+    let size = shape.size_bytes();
+    if size > MAX_DATA_BYTES || !has_room(size) {
+        let (rule, why) = match size > MAX_DATA_BYTES {
+            true => (Rule::LimitExceeded, "more than fit into data of a text"),
+            false => (Rule::OutOfMemory, "for which there is no memory"),
+        };
+        let message = format!("the texture has {size} bytes, {why}");
+        return Err(Diagnostic::error(rule, span, message));
+    }
+    let Some(contents) = contents else {
+        return Ok(vec![0; size as usize]);
+    };
+    let bytes = evaluate(contents, &stored(shape.format).into(), &[], files)?;
+    if bytes.len() as u64 != size {
+        let each = u64::from(shape.format.bits() / 8);
+        let message = format!(
+            "a {} texture of {}x{} has {} numbers, found {}",
+            shape.format.name(),
+            shape.width,
+            shape.height,
+            size / each,
+            bytes.len() as u64 / each
+        );
+        return Err(Diagnostic::error(
+            Rule::InvalidArgument,
+            contents.span,
+            message,
+        ));
+    }
+    Ok(bytes)
 }
 
 /// The scalars of an element.

@@ -21,6 +21,7 @@ use crate::module::AddressSpace;
 use crate::ops::{Dim, Imm, Op, Signature, Swizzle};
 use crate::rules::Rule;
 use crate::span::{Position, Span};
+use crate::texture::TextureFunction;
 use crate::types::{ElementType, Type};
 
 /// The results of an instruction.
@@ -102,7 +103,7 @@ impl<'p, 'a> Body<'p, 'a> {
         broken.collect()
     }
 
-    fn error(&mut self, rule: Rule, span: Span, message: String, help: &str) -> Failed {
+    pub(super) fn error(&mut self, rule: Rule, span: Span, message: String, help: &str) -> Failed {
         self.parser
             .error(Diagnostic::error(rule, span, message).help(help))
     }
@@ -203,7 +204,7 @@ impl<'p, 'a> Body<'p, 'a> {
     }
 
     /// A value; poison if its definition is broken.
-    fn operand(&mut self) -> Parsed<Value> {
+    pub(super) fn operand(&mut self) -> Parsed<Value> {
         let (known, name, span) = self.lookup("a value")?;
         match known {
             Known::Value(value) => Ok(value),
@@ -237,13 +238,13 @@ impl<'p, 'a> Body<'p, 'a> {
     }
 
     /// `, %value`.
-    fn comma_operand(&mut self) -> Parsed<Value> {
+    pub(super) fn comma_operand(&mut self) -> Parsed<Value> {
         self.parser.expect(",")?;
         self.operand()
     }
 
     /// A memory object; none if its definition is broken.
-    fn memory(&mut self) -> Parsed<Option<Memory>> {
+    pub(super) fn memory(&mut self) -> Parsed<Option<Memory>> {
         if let Kind::Global(name) = &self.parser.token.kind {
             let name = name.clone();
             return match self.parser_with_module(|p| p.constant_number(&name)) {
@@ -282,7 +283,7 @@ impl<'p, 'a> Body<'p, 'a> {
     }
 
     /// Whether a statement may end here.
-    fn at_end(&self) -> bool {
+    pub(super) fn at_end(&self) -> bool {
         self.parser.at_line_start() || self.parser.at("}")
     }
 
@@ -344,6 +345,11 @@ impl<'p, 'a> Body<'p, 'a> {
                 let element = self.element_type()?;
                 self.builder.set_span(self.parser.span_from(start));
                 Known::Memory(self.builder.threadgroup_param(text, element))
+            }
+            Some(word) if word.starts_with("texture") || word.starts_with("depth") => {
+                let ty = self.texture_type()?;
+                self.builder.set_span(self.parser.span_from(start));
+                Known::Memory(self.builder.texture(text, ty))
             }
             Some(_) => {
                 let ty = self.parser.value_type()?;
@@ -507,6 +513,10 @@ impl<'p, 'a> Body<'p, 'a> {
             self.parser.bump();
             return self.atomic(op, start);
         }
+        if TextureFunction::NAMES.contains(&word) {
+            self.parser.bump();
+            return self.texture_function(word, start);
+        }
         if InstKind::STRUCTURAL.contains(&word) || word == "else" {
             self.parser.bump();
             return self.flat(word, start);
@@ -521,6 +531,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 let candidates = Op::all()
                     .map(Op::name)
                     .chain(InstKind::STRUCTURAL)
+                    .chain(TextureFunction::NAMES)
                     .chain(atomics);
                 let help = "`invar ops` lists the operations";
                 self.parser
@@ -530,7 +541,7 @@ impl<'p, 'a> Body<'p, 'a> {
     }
 
     /// Sets the span of what is built next: from the statement's start to here.
-    fn spanned(&mut self, start: Position) {
+    pub(super) fn spanned(&mut self, start: Position) {
         let span = self.parser.span_from(start);
         self.builder.set_span(span);
     }
@@ -1118,7 +1129,7 @@ impl<'p, 'a> Body<'p, 'a> {
 }
 
 /// What a statement gives.
-enum Built {
+pub(super) enum Built {
     /// Values, one for each name to the left.
     Values(Results),
     /// An array.
@@ -1128,11 +1139,11 @@ enum Built {
 }
 
 impl Built {
-    fn one(value: Value) -> Built {
+    pub(super) fn one(value: Value) -> Built {
         Built::Values([value].into_iter().collect())
     }
 
-    fn none() -> Built {
+    pub(super) fn none() -> Built {
         Built::Values(Results::new())
     }
 }

@@ -16,7 +16,7 @@
 //! and what is wrong where ([`expectations`]).
 //!
 //! Files: `lexer.rs` makes tokens, `literal.rs` reads and writes scalars, `parser.rs` reads modules
-//! `requires.rs` what kernels require of launches and `kernel.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
+//! `requires.rs` what kernels require of launches and `kernel.rs` and `texture.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
 //! makes and compares the bytes that they speak of.
 
 pub mod case;
@@ -27,6 +27,7 @@ mod literal;
 mod parser;
 mod printer;
 mod requires;
+mod texture;
 
 pub use case::{cases, expectations, programs};
 pub(crate) use lexer::{name_text, shorten};

@@ -15,6 +15,7 @@ use crate::inst::{
 };
 use crate::module::{ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
 use crate::ops::Imm;
+use crate::texture::TextureFunction;
 use crate::types::{ElementType, StructDef, Type};
 
 impl Display for Module {
@@ -163,6 +164,7 @@ impl Printer<'_> {
                 }
                 ParamKind::Constant { element: e } => write!(f, "constant {}", element(e))?,
                 ParamKind::Threadgroup { element: e } => write!(f, "threadgroup {}", element(e))?,
+                ParamKind::Texture(texture) => write!(f, "{texture}")?,
                 ParamKind::Scalar { value } => match kernel.values.get(value.0 as usize) {
                     Some(info) => write!(f, "{}", info.ty)?,
                     None => write!(f, "%{}", value.0)?,
@@ -389,6 +391,11 @@ impl Printer<'_> {
                 write!(f, "print {}", quoted(text))?;
                 self.operands(f, values)
             }
+            InstKind::Texture {
+                texture,
+                function,
+                args,
+            } => self.texture(f, *texture, *function, args),
         }
     }
 
@@ -422,6 +429,30 @@ impl Printer<'_> {
                 value(*rows)
             ),
         }
+    }
+
+    fn texture(
+        &self,
+        f: &mut Formatter<'_>,
+        texture: Memory,
+        function: TextureFunction,
+        args: &[Value],
+    ) -> fmt::Result {
+        write!(f, "{} {}", function.name(), self.memory(texture))?;
+        let (at, value) = match (function, args.split_last()) {
+            (TextureFunction::Write, Some((value, at))) => (at, Some(*value)),
+            _without_a_value => (args, None),
+        };
+        if !function.is_query() {
+            write!(f, "[{}]", self.list(at))?;
+        }
+        if let Some(value) = value {
+            write!(f, ", {}", self.value(value))?;
+        }
+        if let TextureFunction::Sample(sampler) = function {
+            sampler.words().try_for_each(|word| write!(f, " {word}"))?;
+        }
+        Ok(())
     }
 
     fn carry(&self, f: &mut Formatter<'_>, params: &[Value], init: &[Value]) -> fmt::Result {

@@ -144,8 +144,12 @@ impl<'a> Parser<'a> {
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
             | ParamKind::Threadgroup { .. } => Ok(place as u32),
-            ParamKind::Scalar { .. } => {
-                let message = format!("`{}` is a value, expected a buffer", shorten(&param.name));
+            ParamKind::Scalar { .. } | ParamKind::Texture(_) => {
+                let is = match &param.kind {
+                    ParamKind::Texture(_) => "a texture",
+                    _scalar => "a value",
+                };
+                let message = format!("`{}` is {is}, expected a buffer", shorten(&param.name));
                 let error = Diagnostic::error(Rule::TypeMismatch, span, message);
                 Err(self.error(error.help("name a buffer parameter")))
             }
@@ -295,7 +299,8 @@ impl<'a> Parser<'a> {
             ParamKind::Scalar { .. } => Ok(LaunchNumber::Argument(place as u32)),
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
-            | ParamKind::Threadgroup { .. } => {
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Texture(_) => {
                 let name = shorten(&param.name);
                 let message = format!("`{name}` is memory, expected a number");
                 let sigil = if names.sigils { "%" } else { "" };

@@ -395,6 +395,14 @@ pub(super) fn check_kernel(
             | ParamKind::Threadgroup { element } => {
                 sound.element(module, element, param.span, &what, errors)
             }
+            ParamKind::Texture(texture) => {
+                if let Some(defect) = texture.defect() {
+                    let message = format!("{} is a `{texture}`: {defect}", what());
+                    let error = Diagnostic::error(Rule::TypeMismatch, param.span, message);
+                    errors.push(error.help("declare it of one of these, and `cast` its values"));
+                }
+                true
+            }
             ParamKind::Scalar { value } => match kernel.values.get(value.0 as usize) {
                 // That the value is there, `structure` says.
                 None => true,

@@ -1,6 +1,6 @@
 //! What may be done where: access, address spaces, and what atomics, barriers and assertions name.
 
-use super::Errors;
+use super::{Errors, textures};
 use crate::builder::place_type;
 use crate::diagnostic::Diagnostic;
 use crate::effects::{AccessMode, Elements};
@@ -46,7 +46,10 @@ impl<'a> Check<'a> {
 
     fn inst(&mut self, inst: &Inst) {
         let span = inst.span;
+        textures::check_use(self.kernel, inst, self.errors);
         match &inst.kind {
+            // With its types.
+            InstKind::Texture { .. } => {}
             InstKind::Atomic {
                 op,
                 place,
@@ -158,8 +161,9 @@ impl<'a> Check<'a> {
         match (to.space, from.space) {
             (AddressSpace::Device, AddressSpace::Threadgroup)
             | (AddressSpace::Threadgroup, AddressSpace::Device)
-            // Already reported: nothing is written there.
-            | (AddressSpace::Constant, _) => {}
+            // Already reported: nothing is written there, and textures have functions of their own.
+            | (AddressSpace::Constant | AddressSpace::Texture, _)
+            | (_, AddressSpace::Texture) => {}
             (to_space, from_space) => {
                 let message = format!(
                     "an async copy goes from `{}` in {} memory to `{}` in {} memory",
@@ -181,7 +185,8 @@ impl<'a> Check<'a> {
             return;
         };
         match info.space {
-            AddressSpace::Device | AddressSpace::Threadgroup => {}
+            // Of a texture it is said that it is one.
+            AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture => {}
             AddressSpace::Constant | AddressSpace::Thread => {
                 let message = format!(
                     "`{}` is in {} memory, where simdgroup matrices cannot lie",

@@ -31,6 +31,8 @@
 //! Memory (`memory.rs`)
 //! - S1, S2: no store to or atomic on what is read only, no load from what is write only;
 //! - arrays, atomics, copies, async copies and simdgroup matrices are in spaces where they work;
+//! - textures are reached by their functions only (`textures.rs`), with coordinates and values of their types;
+//!   integers are not filtered;
 //! - T1, T3, O2, X5: atomics' types, orders and scopes, the scopes of barriers and assertions.
 //!
 //! Convergence (`convergence.rs`)
@@ -55,6 +57,7 @@ mod memory;
 mod requires;
 mod specialise;
 mod structure;
+mod textures;
 mod types;
 
 pub use specialise::ConstantKey;

@@ -81,7 +81,7 @@ impl Check<'_> {
         let (read, element) = match &param.kind {
             ParamKind::Buffer { access, element } => (*access == Access::Read, element),
             ParamKind::Constant { element } => (true, element),
-            ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } => {
+            ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } | ParamKind::Texture(_) => {
                 let message = format!("`%{}` holds nothing that a launch gives", param.name);
                 let help = "require something of the elements of a buffer";
                 return self.error(Rule::InvalidRequirement, message, help);
@@ -174,7 +174,7 @@ impl Check<'_> {
                     | ParamKind::Constant { .. }
                     | ParamKind::Threadgroup { .. },
                 ) => {}
-                Some(ParamKind::Scalar { .. }) | None => {
+                Some(ParamKind::Scalar { .. } | ParamKind::Texture(_)) | None => {
                     self.malformed("asks for the length of what is no buffer");
                 }
             },

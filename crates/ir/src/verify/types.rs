@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use smallvec::SmallVec;
 
+use super::textures::Called;
 use super::{Errors, names};
 use crate::builder::{PLACE_HELP, place_type};
 use crate::diagnostic::Diagnostic;
@@ -137,6 +138,29 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn texture(&mut self, inst: &Inst) {
+        let InstKind::Texture {
+            texture,
+            function,
+            args,
+        } = &inst.kind
+        else {
+            return;
+        };
+        let called = Called {
+            kernel: self.kernel,
+            texture: *texture,
+            function: *function,
+            args,
+            span: inst.span,
+        };
+        let poison = self.poison;
+        let given = called.check(&|value| poison.contains(&value), self.errors);
+        if let Some(given) = given {
+            self.results(inst, given.as_slice());
+        }
+    }
+
     fn inst(&mut self, inst: &'a Inst) {
         let span = inst.span;
         match &inst.kind {
@@ -178,6 +202,7 @@ impl<'a> Walk<'a> {
                 op, place, args, ..
             } => self.atomic(inst, *op, place, args),
             InstKind::Alloc(_) | InstKind::Barrier { .. } => self.results(inst, &[]),
+            InstKind::Texture { .. } => self.texture(inst),
             InstKind::Copy { operands, count } => {
                 self.copy(operands, span);
                 self.integer(*count, "the number of elements", span);

@@ -231,12 +231,12 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    for version in [1, 5] {
+    for version in [1, 6] {
         assert_eq!(
             error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
             format!(
                 "not a module: byte 6: it is of version {version} of the form, this program reads versions \
-                 2 to 4: write it again from its text, with `invar print --binary`"
+                 2 to 5: write it again from its text, with `invar print --binary`"
             )
         );
     }
@@ -364,5 +364,30 @@ fn nesting_has_a_limit() {
     assert!(
         said.contains("no operation, type or instruction like the one that ends here"),
         "{said}"
+    );
+}
+
+#[test]
+fn textures_are_version_5() {
+    let text = "kernel @k(%t: texture2d f32 sample, %u: f32) {\n    %a = texture_sample %t[%u, %u] linear repeat\n}\n";
+    let module = text::parse("", text).expect("a module");
+    let bytes = binary::encode(&module);
+    assert_eq!(bytes[6], 5);
+    assert_eq!(binary::decode(&bytes), Ok(module.clone()));
+    let bytes = binary::encode(&module.without_spans());
+    let no_span: &[u8] = b"\0\0\0\0\0\0";
+    let parts: &[&[u8]] = &[
+        b"\x01t\x04\0\x0b\x03", // parameter `t`: a texture of two dimensions, f32, to sample
+        no_span,
+        b"\x01u\x02\0", // parameter `u`: a value, number 0
+        no_span,
+    ];
+    let parts = parts.concat();
+    assert!(bytes.windows(parts.len()).any(|w| w == parts));
+    // A sample of parameter 0: linear, repeat, normalized; at value 0 twice.
+    let sample = b"\x19\0\0\x02\x01\x02\0\x02\0\0\x01\x01";
+    assert!(
+        bytes.windows(sample.len()).any(|w| w == sample),
+        "{bytes:x?}"
     );
 }

@@ -91,7 +91,8 @@ impl Msl {
                 }
                 (ParamKind::Constant { .. }, Argument::Buffer(_)) => Binding::Param(i, false),
                 (ParamKind::Scalar { .. }, Argument::Buffer(_)) => Binding::Values,
-                (_, Argument::Threadgroup(_)) | (ParamKind::Threadgroup { .. }, _) => return None,
+                (_, Argument::Threadgroup(_))
+                | (ParamKind::Threadgroup { .. } | ParamKind::Texture(_), _) => return None,
             });
         }
         if source.lengths.is_some() {

@@ -367,7 +367,8 @@ impl Gpu {
             ParamKind::Buffer { access, .. } => access.can_write(),
             ParamKind::Constant { .. }
             | ParamKind::Scalar { .. }
-            | ParamKind::Threadgroup { .. } => false,
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Texture(_) => false,
         };
         let GpuArg::Buffer(b) = args[second] else {
             return Ok(());

@@ -244,7 +244,8 @@ impl Job {
                     ParamKind::Buffer { .. }
                     | ParamKind::Constant { .. }
                     | ParamKind::Scalar { .. }
-                    | ParamKind::Threadgroup { .. } => None,
+                    | ParamKind::Threadgroup { .. }
+                    | ParamKind::Texture(_) => None,
                 })
         };
         for (arg, _) in written() {

@@ -26,7 +26,7 @@ fn on_gpu(
     let buffers: Vec<Option<GpuBuffer>> = args
         .iter()
         .map(|arg| match arg {
-            Arg::Scalar(_) | Arg::ThreadgroupLength(_) => Ok(None),
+            Arg::Scalar(_) | Arg::ThreadgroupLength(_) | Arg::Texture(..) => Ok(None),
             buffer => gpu.buffer_from(buffer.bytes()).map(Some),
         })
         .collect::<Result<_, _>>()?;
@@ -47,7 +47,10 @@ fn on_gpu(
             match arg {
                 Arg::OwnedBuffer(own) => *own = bytes,
                 Arg::Buffer(own) => own.copy_from_slice(&bytes),
-                Arg::ReadBuffer(_) | Arg::Scalar(_) | Arg::ThreadgroupLength(_) => {}
+                Arg::ReadBuffer(_)
+                | Arg::Scalar(_)
+                | Arg::ThreadgroupLength(_)
+                | Arg::Texture(..) => {}
             }
         }
     }

@@ -23,4 +23,5 @@ mod print;
 mod processes;
 mod regrouping;
 mod small_stacks;
+mod textures;
 mod untold;

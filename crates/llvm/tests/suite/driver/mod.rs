@@ -86,7 +86,8 @@ pub fn run_native(
             ParamKind::Buffer { access, .. } => access.can_write(),
             ParamKind::Constant { .. }
             | ParamKind::Scalar { .. }
-            | ParamKind::Threadgroup { .. } => false,
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Texture(_) => false,
         };
         if !is_written {
             guarded.forbid_writes().map_err(|e| e.to_string())?;

@@ -1,0 +1,709 @@
+//! Textures as buffers: for targets that have no way of their own to reach texels as the reference machine does.
+//!
+//! Each texture parameter becomes a buffer of words, one, two or four for a texel (a byte, 16 or 32 bits), and the
+//! kernel gets one more parameter for it behind all others, in the order of the textures: a `u32x2` of its width
+//! and height. Functions become the formulas of `invar-texture` written out, for the pixel formats that a dispatch
+//! gives. Loads and stores never leave the buffer (B1, B2); what is beyond an edge, but in the buffer, conditions
+//! keep away. What is made is free
+//! of products that are added to something, so that contraction changes nothing of it (A8).
+//!
+//! A barrier that orders textures orders device memory instead, which is more: on a device nothing tells.
+
+use std::sync::Arc;
+
+use invar_ir::rewrite::rewrite;
+use invar_ir::texture::Dimension;
+use invar_ir::{
+    Access, Const, ConstantArray, Diagnostics, ElementType, Imm, Inst, InstKind, Kernel,
+    KernelBuilder, Memory, Module, Op, Param, ParamKind, Place, Scalar, Spaces, TextureFunction,
+    Type, Value, ValueInfo, Width,
+};
+use invar_texture::sample::LIMIT;
+use invar_texture::{Address, Coding, Coordinates, Filter, PixelFormat, Sampler, srgb};
+
+/// What is said of a texture where a kernel is written as text of a shading language by itself.
+pub const NOT_WRITTEN: &str =
+    "textures are written for a pixel format, which only a dispatch gives; run the kernel instead";
+/// Why a writer never comes to a texture.
+pub(crate) const REFUSED: &str = "a kernel with textures has been refused";
+
+/// Texels that a sampler has zeros for have this number, which no buffer reaches.
+const BEYOND: u32 = u32::MAX;
+
+/// Writes out the functions of the textures of a verified module's kernel, for the format of each: by the places of
+/// the parameters, none where a parameter is no texture. Of a kernel without textures nothing changes.
+///
+/// # Errors
+/// What the builder found wrong with what this built, which is nothing.
+pub fn expand(
+    module: Module,
+    kernel: usize,
+    formats: &[Option<PixelFormat>],
+) -> Result<Module, Diagnostics> {
+    if !module.kernels[kernel].has_textures() {
+        return Ok(module);
+    }
+    let mut module = module;
+    let tables = Tables::add(&mut module, formats);
+    let found = &mut module.kernels[kernel];
+    let mut textures: Vec<Option<Texture>> = Vec::new();
+    for (number, format) in formats.iter().enumerate() {
+        let texture = match (&found.params[number].kind, format) {
+            (ParamKind::Texture(ty), Some(format)) => {
+                let access = ty.access.memory();
+                // All that there are have two dimensions.
+                let Dimension::D2 = ty.dimension;
+                Some(declare(found, number, *format, access))
+            }
+            _no_texture => None,
+        };
+        textures.push(texture);
+    }
+    rewrite(module, kernel, &mut |b, inst| {
+        if let InstKind::Barrier { scope, spaces } = inst.kind {
+            if !spaces.contains(Spaces::TEXTURE) {
+                return None;
+            }
+            let others = Spaces(spaces.0 & !Spaces::TEXTURE.0);
+            b.barrier(scope, others.with(Spaces::DEVICE));
+            return Some(Default::default());
+        }
+        call(b, inst, &textures, tables)
+    })
+}
+
+/// Makes a buffer of a texture parameter, and adds the parameter of its size.
+fn declare(kernel: &mut Kernel, number: usize, format: PixelFormat, access: Access) -> Texture {
+    let words = Words::of(format);
+    kernel.params[number].kind = ParamKind::Buffer {
+        access,
+        element: words.scalar.into(),
+    };
+    let name: Arc<str> =
+        unused_name(kernel, &format!("{}_size", kernel.params[number].name)).into();
+    let value = Value(kernel.values.len() as u32);
+    kernel.values.push(ValueInfo {
+        ty: Type::Vector(Scalar::U32, 2),
+        name: Some(name.clone()),
+    });
+    let span = kernel.params[number].span;
+    let kind = ParamKind::Scalar { value };
+    kernel.params.push(Param { name, kind, span });
+    Texture {
+        memory: Memory::Param(number as u32),
+        size: kernel.params.len() - 1,
+        format,
+        words,
+    }
+}
+
+/// A name that nothing in the kernel has.
+fn unused_name(kernel: &Kernel, wish: &str) -> String {
+    let values = kernel.values.iter().filter_map(|v| v.name.as_deref());
+    let params = kernel.params.iter().map(|p| &*p.name);
+    let allocs = kernel.allocs.iter().map(|a| &*a.name);
+    let taken: std::collections::HashSet<&str> = values.chain(params).chain(allocs).collect();
+    let mut name = wish.to_string();
+    while taken.contains(&*name) {
+        name.push('_');
+    }
+    name
+}
+
+/// The words that a texel is in memory.
+#[derive(Clone, Copy)]
+struct Words {
+    scalar: Scalar,
+    count: u8,
+}
+
+impl Words {
+    fn of(format: PixelFormat) -> Words {
+        let (scalar, count) = match format.texel_bytes() {
+            1 => (Scalar::U8, 1),
+            2 => (Scalar::U16, 1),
+            bytes => (Scalar::U32, (bytes / 4) as u8),
+        };
+        Words { scalar, count }
+    }
+}
+
+/// A texture parameter.
+#[derive(Clone, Copy)]
+struct Texture {
+    memory: Memory,
+    /// The parameter that holds its size.
+    size: usize,
+    format: PixelFormat,
+    words: Words,
+}
+
+/// Where the tables of sRGB are, if a format needs them.
+#[derive(Clone, Copy)]
+struct Tables {
+    decoded: Memory,
+    thresholds: Memory,
+}
+
+impl Tables {
+    fn add(module: &mut Module, formats: &[Option<PixelFormat>]) -> Option<Tables> {
+        let coded = |f: &PixelFormat| f.coding() == Coding::Srgb;
+        if !formats.iter().flatten().any(coded) {
+            return None;
+        }
+        Some(Tables {
+            decoded: table(module, "srgb_decoded", &srgb::DECODED),
+            thresholds: table(module, "srgb_thresholds", &srgb::THRESHOLDS),
+        })
+    }
+}
+
+/// A program-scope constant of the floats of these bits.
+fn table(module: &mut Module, wish: &str, bits: &[u32]) -> Memory {
+    let mut name = wish.to_string();
+    while module.constants.iter().any(|c| *c.name == *name) {
+        name.push('_');
+    }
+    module.constants.push(ConstantArray {
+        name: name.into(),
+        element: ElementType::from(Scalar::F32),
+        length: bits.len() as u32,
+        values: bits
+            .iter()
+            .map(|b| Const::from(f32::from_bits(*b)))
+            .collect(),
+        span: invar_ir::Span::NONE,
+    });
+    Memory::Constant(module.constants.len() as u32 - 1)
+}
+
+/// Builds what a function of a texture comes to.
+fn call(
+    b: &mut KernelBuilder,
+    inst: &Inst,
+    textures: &[Option<Texture>],
+    tables: Option<Tables>,
+) -> invar_ir::rewrite::Replacement {
+    let InstKind::Texture {
+        texture: Memory::Param(number),
+        function,
+        args,
+    } = &inst.kind
+    else {
+        return None;
+    };
+    let texture = textures.get(*number as usize).copied().flatten()?;
+    let ParamKind::Scalar { value: size } = b.kernel().params[texture.size].kind else {
+        unreachable!("the size of a texture is a value")
+    };
+    let mut writer = Writer {
+        b,
+        texture,
+        size,
+        tables,
+    };
+    let result = match *function {
+        TextureFunction::Width => writer.extent(0),
+        TextureFunction::Height => writer.extent(1),
+        TextureFunction::Read => writer.read(args),
+        TextureFunction::Sample(sampler) => writer.sample(sampler, args),
+        TextureFunction::Write => {
+            writer.write(args);
+            return Some(Default::default());
+        }
+    };
+    Some([result].into_iter().collect())
+}
+
+/// What a coordinate of a sample leads to along an axis: the indices, and where there is no texel.
+struct Axis {
+    indices: [Value; 2],
+    /// Whether there is one: always, where nothing is said.
+    inside: [Option<Value>; 2],
+    weight: Option<Value>,
+}
+
+/// Writes one function out.
+struct Writer<'a> {
+    b: &'a mut KernelBuilder,
+    texture: Texture,
+    /// Width and height.
+    size: Value,
+    tables: Option<Tables>,
+}
+
+impl Writer<'_> {
+    // ---- single operations ----
+
+    fn u32(&mut self, value: u32) -> Value {
+        self.b.const_u32(value)
+    }
+
+    fn i32(&mut self, value: i32) -> Value {
+        self.b.const_i32(value)
+    }
+
+    fn f32(&mut self, value: f32) -> Value {
+        self.b.const_f32(value)
+    }
+
+    fn cast(&mut self, to: Scalar, value: Value) -> Value {
+        if self.b.ty(value) == Type::Scalar(to) {
+            return value;
+        }
+        self.b.op(Op::Cast, Type::Scalar(to), &[value])
+    }
+
+    fn op(&mut self, op: Op, args: &[Value]) -> Value {
+        self.b.op(op, Imm::None, args)
+    }
+
+    /// `condition ? yes : no`.
+    fn select(&mut self, condition: Value, yes: Value, no: Value) -> Value {
+        self.op(Op::Select, &[no, yes, condition])
+    }
+
+    fn bits(&mut self, to: Scalar, value: Value) -> Value {
+        self.b.op(Op::AsType, Type::Scalar(to), &[value])
+    }
+
+    /// Width or height, by the number of the axis.
+    fn extent(&mut self, axis: u32) -> Value {
+        let axis = self.u32(axis);
+        self.op(Op::Extract, &[self.size, axis])
+    }
+
+    // ---- places ----
+
+    /// A coordinate as `u32`, and whether it is below an extent as a mathematical integer (B4). All that is
+    /// negative becomes more than any extent.
+    fn coordinate(&mut self, coordinate: Value, extent: Value) -> (Value, Value) {
+        let wide = self.b.ty(coordinate).component_scalar().bits() == 64;
+        if wide {
+            let whole = self.cast(Scalar::U64, coordinate);
+            let limit = self.cast(Scalar::U64, extent);
+            let inside = self.op(Op::Lt, &[whole, limit]);
+            return (self.cast(Scalar::U32, whole), inside);
+        }
+        let number = self.cast(Scalar::U32, coordinate);
+        (number, self.op(Op::Lt, &[number, extent]))
+    }
+
+    /// The number of the texel at integer coordinates, and whether there is one; else it is any number.
+    fn texel_at(&mut self, at: &[Value]) -> (Value, Value) {
+        let (width, height) = (self.extent(0), self.extent(1));
+        let (x, x_inside) = self.coordinate(at[0], width);
+        let (y, y_inside) = self.coordinate(at[1], height);
+        let inside = self.op(Op::And, &[x_inside, y_inside]);
+        let row = self.op(Op::Mul, &[y, width]);
+        (self.op(Op::Add, &[row, x]), inside)
+    }
+
+    fn place(&self, texel: Value) -> Place {
+        Place {
+            width: match self.texture.words.count {
+                1 => Width::One,
+                count => Width::Group(count),
+            },
+            ..Place::element(self.texture.memory, texel)
+        }
+    }
+
+    // ---- functions ----
+
+    fn read(&mut self, args: &[Value]) -> Value {
+        let (texel, inside) = self.texel_at(args);
+        // The number grows evenly from thread to thread, which a condition in it would hide: beyond the edges
+        // it may lead to any texel, of which nothing is taken.
+        let words = self.load_words(texel);
+        let zero = Const {
+            scalar: self.texture.words.scalar,
+            bits: 0,
+        };
+        let zero = self.b.constant(zero);
+        let words: Vec<Value> = words
+            .into_iter()
+            .map(|word| self.select(inside, word, zero))
+            .collect();
+        let mut components = self.decode(&words);
+        // Beyond the edges they are 0 too.
+        for component in 0..4 {
+            let missing = self.texture.format.missing(component as u32);
+            if component as u32 >= self.texture.format.channels() && missing != 0 {
+                let (there, not) = (components[component], self.component(0));
+                components[component] = self.select(inside, there, not);
+            }
+        }
+        self.vector(components)
+    }
+
+    fn write(&mut self, args: &[Value]) {
+        let (at, value) = args.split_at(2);
+        let (texel, inside) = self.texel_at(at);
+        let components = [0, 1, 2, 3].map(|c| {
+            let c = self.u32(c);
+            self.op(Op::Extract, &[value[0], c])
+        });
+        let words = self.encode(components);
+        let stored = match words[..] {
+            [word] => word,
+            _ => {
+                let ty = Type::Vector(self.texture.words.scalar, words.len() as u8);
+                self.b.op(Op::Construct, ty, &words)
+            }
+        };
+        let place = self.place(texel);
+        self.b.if_(inside, |b| b.store(place, stored));
+    }
+
+    fn vector(&mut self, components: [Value; 4]) -> Value {
+        let scalar = self.b.ty(components[0]).component_scalar();
+        self.b
+            .op(Op::Construct, Type::Vector(scalar, 4), &components)
+    }
+
+    /// The words of a texel by its number; zeros of one that is beyond all.
+    fn load_words(&mut self, texel: Value) -> Vec<Value> {
+        let place = self.place(texel);
+        let loaded = self.b.load(place);
+        match self.texture.words.count {
+            1 => vec![loaded],
+            count => (0..u32::from(count))
+                .map(|i| {
+                    let i = self.u32(i);
+                    self.op(Op::Extract, &[loaded, i])
+                })
+                .collect(),
+        }
+    }
+
+    fn sample(&mut self, sampler: Sampler, args: &[Value]) -> Value {
+        let x = self.axis(sampler, args[0], 0);
+        let y = self.axis(sampler, args[1], 1);
+        let (Some(x_weight), Some(y_weight)) = (x.weight, y.weight) else {
+            let nearest = self.corner(&x, 0, &y, 0);
+            return self.vector(nearest);
+        };
+        let t00 = self.corner(&x, 0, &y, 0);
+        let t10 = self.corner(&x, 1, &y, 0);
+        let t01 = self.corner(&x, 0, &y, 1);
+        let t11 = self.corner(&x, 1, &y, 1);
+        let components = [0, 1, 2, 3].map(|c| {
+            let top = self.between(t00[c], t10[c], x_weight);
+            let bottom = self.between(t01[c], t11[c], x_weight);
+            self.between(top, bottom, y_weight)
+        });
+        self.vector(components)
+    }
+
+    /// `fma(weight, second - first, first)`.
+    fn between(&mut self, first: Value, second: Value, weight: Value) -> Value {
+        if first == second {
+            // A channel that the format lacks.
+            return first;
+        }
+        let difference = self.op(Op::Sub, &[second, first]);
+        self.op(Op::Fma, &[weight, difference, first])
+    }
+
+    /// The texel at these indices of the axes.
+    fn corner(&mut self, x: &Axis, i: usize, y: &Axis, j: usize) -> [Value; 4] {
+        let width = self.extent(0);
+        let width = self.cast(Scalar::I32, width);
+        let row = self.op(Op::Mul, &[y.indices[j], width]);
+        let number = self.op(Op::Add, &[row, x.indices[i]]);
+        let number = self.cast(Scalar::U32, number);
+        let inside = match (x.inside[i], y.inside[j]) {
+            (Some(x), Some(y)) => Some(self.op(Op::And, &[x, y])),
+            (one, other) => one.or(other),
+        };
+        let texel = match inside {
+            Some(inside) => {
+                let beyond = self.u32(BEYOND);
+                self.select(inside, number, beyond)
+            }
+            None => number,
+        };
+        let words = self.load_words(texel);
+        self.decode(&words)
+    }
+
+    /// As [`invar_texture::axis`], operation by operation.
+    fn axis(&mut self, sampler: Sampler, coordinate: Value, axis: u32) -> Axis {
+        let extent = self.extent(axis);
+        let extent = self.cast(Scalar::I32, extent);
+        let scale = match sampler.coordinates {
+            Coordinates::Normalized => self.cast(Scalar::F32, extent),
+            Coordinates::Pixel => self.f32(1.0),
+        };
+        let u = match sampler.filter {
+            Filter::Nearest => self.op(Op::Mul, &[coordinate, scale]),
+            Filter::Linear => {
+                let half = self.f32(-0.5);
+                self.op(Op::Fma, &[coordinate, scale, half])
+            }
+        };
+        let least = self.f32(-LIMIT);
+        let u = self.op(Op::Fmax, &[u, least]);
+        let most = self.f32(LIMIT);
+        let u = self.op(Op::Fmin, &[u, most]);
+        let base = self.op(Op::Floor, &[u]);
+        let first = self.cast(Scalar::I32, base);
+        let (index, inside) = self.addressed(first, extent, sampler.address);
+        if sampler.filter == Filter::Nearest {
+            return Axis {
+                indices: [index; 2],
+                inside: [inside; 2],
+                weight: None,
+            };
+        }
+        let weight = self.op(Op::Sub, &[u, base]);
+        let one = self.i32(1);
+        let second = self.op(Op::Add, &[first, one]);
+        let (next, next_inside) = self.addressed(second, extent, sampler.address);
+        Axis {
+            indices: [index, next],
+            inside: [inside, next_inside],
+            weight: Some(weight),
+        }
+    }
+
+    /// Which index stands for one that may be beyond the edges, and whether there is one.
+    fn addressed(
+        &mut self,
+        index: Value,
+        extent: Value,
+        address: Address,
+    ) -> (Value, Option<Value>) {
+        let zero = self.i32(0);
+        let one = self.i32(1);
+        match address {
+            Address::ClampToEdge => {
+                let last = self.op(Op::Sub, &[extent, one]);
+                let above = self.op(Op::Max, &[index, zero]);
+                (self.op(Op::Min, &[above, last]), None)
+            }
+            Address::ClampToZero => {
+                let number = self.cast(Scalar::U32, index);
+                let limit = self.cast(Scalar::U32, extent);
+                (index, Some(self.op(Op::Lt, &[number, limit])))
+            }
+            Address::Repeat => (self.modulo(index, extent), None),
+            Address::MirroredRepeat => {
+                let twice = self.op(Op::Add, &[extent, extent]);
+                let place = self.modulo(index, twice);
+                let last = self.op(Op::Sub, &[twice, one]);
+                let mirrored = self.op(Op::Sub, &[last, place]);
+                (self.op(Op::Min, &[place, mirrored]), None)
+            }
+        }
+    }
+
+    /// The remainder that is not negative, of a positive divisor.
+    fn modulo(&mut self, number: Value, divisor: Value) -> Value {
+        let zero = self.i32(0);
+        let remainder = self.op(Op::Rem, &[number, divisor]);
+        let negative = self.op(Op::Lt, &[remainder, zero]);
+        let raised = self.op(Op::Add, &[remainder, divisor]);
+        self.select(negative, raised, remainder)
+    }
+
+    // ---- formats ----
+
+    /// A constant component, by its bits.
+    fn component(&mut self, bits: u32) -> Value {
+        let scalar = invar_ir::texture::component(self.texture.format);
+        let bits = bits.into();
+        self.b.constant(Const { scalar, bits })
+    }
+
+    /// The components that words stand for, as [`PixelFormat::decode`] has them.
+    fn decode(&mut self, words: &[Value]) -> [Value; 4] {
+        let format = self.texture.format;
+        let missing = [0, 1, 2, 3].map(|c| format.missing(c));
+        let mut components = missing.map(|bits| self.component(bits));
+        let word_bits = self.texture.words.scalar.bits();
+        for channel in 0..format.channels() {
+            let bit = channel * format.bits();
+            let word = self.cast(Scalar::U32, words[(bit / word_bits) as usize]);
+            let component = format.component(channel);
+            let decoded = self.decode_channel(
+                format.coding_of(component),
+                word,
+                bit % word_bits,
+                word_bits,
+            );
+            components[component as usize] = decoded;
+        }
+        components
+    }
+
+    /// The number that a channel's code stands for, which begins at bit `shift` of a word of `word_bits`.
+    fn decode_channel(&mut self, coding: Coding, word: Value, shift: u32, word_bits: u32) -> Value {
+        let bits = self.texture.format.bits();
+        match coding {
+            Coding::Unorm => {
+                let code = self.unsigned(word, shift, word_bits);
+                let code = self.cast(Scalar::I32, code);
+                let number = self.cast(Scalar::F32, code);
+                let most = self.f32(((1u64 << bits) - 1) as f32);
+                self.op(Op::Div, &[number, most])
+            }
+            Coding::Snorm => {
+                let code = self.signed(word, shift);
+                let number = self.cast(Scalar::F32, code);
+                let most = self.f32(((1u64 << (bits - 1)) - 1) as f32);
+                let number = self.op(Op::Div, &[number, most]);
+                let least = self.f32(-1.0);
+                self.op(Op::Fmax, &[number, least])
+            }
+            Coding::Uint => self.unsigned(word, shift, word_bits),
+            Coding::Sint => self.signed(word, shift),
+            Coding::Float if bits == 16 => {
+                let code = self.unsigned(word, shift, word_bits);
+                let code = self.cast(Scalar::U16, code);
+                let half = self.bits(Scalar::F16, code);
+                self.cast(Scalar::F32, half)
+            }
+            Coding::Float => self.bits(Scalar::F32, word),
+            Coding::Srgb => {
+                let code = self.unsigned(word, shift, word_bits);
+                let decoded = self.table(|tables| tables.decoded);
+                self.b.load(Place::element(decoded, code))
+            }
+        }
+    }
+
+    fn table(&self, of: impl Fn(Tables) -> Memory) -> Memory {
+        match self.tables {
+            Some(tables) => of(tables),
+            None => unreachable!("the tables are there where a format is sRGB"),
+        }
+    }
+
+    fn unsigned(&mut self, word: Value, shift: u32, word_bits: u32) -> Value {
+        let bits = self.texture.format.bits();
+        let mut code = word;
+        if shift > 0 {
+            let shift = self.u32(shift);
+            code = self.op(Op::Shr, &[code, shift]);
+        }
+        if shift + bits < word_bits {
+            let mask = self.u32(u32::MAX >> (32 - bits));
+            code = self.op(Op::And, &[code, mask]);
+        }
+        code
+    }
+
+    fn signed(&mut self, word: Value, shift: u32) -> Value {
+        let bits = self.texture.format.bits();
+        let mut code = self.cast(Scalar::I32, word);
+        let (left, right) = (32 - bits - shift, 32 - bits);
+        for (op, by) in [(Op::Shl, left), (Op::Shr, right)] {
+            if by > 0 {
+                let by = self.i32(by as i32);
+                code = self.op(op, &[code, by]);
+            }
+        }
+        code
+    }
+
+    /// The words of a texel of these components, as [`PixelFormat::encode`] makes them.
+    fn encode(&mut self, components: [Value; 4]) -> Vec<Value> {
+        let format = self.texture.format;
+        let Words { scalar, count } = self.texture.words;
+        let mut words: Vec<Option<Value>> = vec![None; count.into()];
+        for channel in 0..format.channels() {
+            let component = format.component(channel);
+            let number = components[component as usize];
+            let mut code = self.encode_channel(format.coding_of(component), number);
+            let bit = channel * format.bits();
+            if bit % scalar.bits() > 0 {
+                let shift = self.u32(bit % scalar.bits());
+                code = self.op(Op::Shl, &[code, shift]);
+            }
+            let word = &mut words[(bit / scalar.bits()) as usize];
+            *word = Some(match *word {
+                Some(lower) => self.b.op(Op::Or, Imm::None, &[lower, code]),
+                None => code,
+            });
+        }
+        let words: Vec<Value> = words.into_iter().flatten().collect();
+        words.into_iter().map(|w| self.cast(scalar, w)).collect()
+    }
+
+    /// The code of a number, as `u32` with no bits beyond it.
+    fn encode_channel(&mut self, coding: Coding, number: Value) -> Value {
+        let bits = self.texture.format.bits();
+        let mask = u32::MAX >> (32 - bits);
+        match coding {
+            Coding::Unorm => {
+                let least = self.f32(0.0);
+                let above = self.op(Op::Fmax, &[number, least]);
+                let code = self.scaled(above, mask as f32);
+                self.cast(Scalar::U32, code)
+            }
+            Coding::Snorm => {
+                let zero = self.f32(0.0);
+                let is_number = self.op(Op::Eq, &[number, number]);
+                let number = self.select(is_number, number, zero);
+                let least = self.f32(-1.0);
+                let above = self.op(Op::Fmax, &[number, least]);
+                let code = self.scaled(above, (mask >> 1) as f32);
+                self.masked(code, mask)
+            }
+            Coding::Uint if bits == 32 => number,
+            Coding::Uint => {
+                let most = self.u32(mask);
+                self.op(Op::Min, &[number, most])
+            }
+            Coding::Sint if bits == 32 => self.cast(Scalar::U32, number),
+            Coding::Sint => {
+                let most = (mask >> 1) as i32;
+                let (least, most) = (self.i32(-most - 1), self.i32(most));
+                let above = self.op(Op::Max, &[number, least]);
+                let code = self.op(Op::Min, &[above, most]);
+                self.masked(code, mask)
+            }
+            Coding::Float if bits == 16 => {
+                let half = self.cast(Scalar::F16, number);
+                let code = self.bits(Scalar::U16, half);
+                self.cast(Scalar::U32, code)
+            }
+            Coding::Float => self.bits(Scalar::U32, number),
+            Coding::Srgb => self.nearest_code(number),
+        }
+    }
+
+    /// `rint(fmin(number, 1) * most)` as `i32`.
+    fn scaled(&mut self, number: Value, most: f32) -> Value {
+        let one = self.f32(1.0);
+        let most = self.f32(most);
+        let number = self.op(Op::Fmin, &[number, one]);
+        let number = self.op(Op::Mul, &[number, most]);
+        let number = self.op(Op::Rint, &[number]);
+        self.cast(Scalar::I32, number)
+    }
+
+    fn masked(&mut self, code: Value, mask: u32) -> Value {
+        let code = self.cast(Scalar::U32, code);
+        let mask = self.u32(mask);
+        self.op(Op::And, &[code, mask])
+    }
+
+    /// How many of the 255 thresholds are not above a number: found by halves.
+    fn nearest_code(&mut self, number: Value) -> Value {
+        let thresholds = self.table(|tables| tables.thresholds);
+        let mut code = self.u32(0);
+        for step in [128, 64, 32, 16, 8, 4, 2, 1] {
+            let last = self.u32(step - 1);
+            let index = self.op(Op::Add, &[code, last]);
+            let threshold = self.b.load(Place::element(thresholds, index));
+            let reached = self.op(Op::Ge, &[number, threshold]);
+            let step = self.u32(step);
+            let next = self.op(Op::Add, &[code, step]);
+            code = self.select(reached, next, code);
+        }
+        code
+    }
+}

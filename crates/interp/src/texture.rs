@@ -1,0 +1,226 @@
+//! Functions of textures, lane after lane by the formulas of `invar-texture`, and what observers are shown of
+//! them: the texels that lanes touch, with a location for each of four components, whatever the format has.
+
+use invar_ir::TextureFunction;
+use invar_texture::{Sampler, TextureShape, read, sample, write};
+
+use crate::access::{NOWHERE, for_each_lane};
+use crate::dispatch::Arg;
+use crate::observe::{self, Kind};
+use crate::program::Texture;
+use crate::state::{Place, Run, Simdgroup};
+
+/// Components of a texel.
+const COMPONENTS: usize = 4;
+
+impl Run<'_, '_, '_> {
+    pub(crate) fn texture(&mut self, group: &Place, simd: &mut Simdgroup, texture: &Texture) {
+        let Arg::Texture(shape, _) = &self.args[texture.param as usize] else {
+            unreachable!("arguments of another kind are refused before a run")
+        };
+        let shape = *shape;
+        match texture.function {
+            TextureFunction::Width => self.size(simd, texture, shape.width),
+            TextureFunction::Height => self.size(simd, texture, shape.height),
+            TextureFunction::Read => {
+                self.place(simd, texture, shape);
+                self.show_texels(group, simd, texture, shape, Kind::Read, 0, &[]);
+                let bytes = self.args[texture.param as usize].bytes();
+                let size = self.program.simdgroup_size as usize;
+                for_each_lane(simd.mask, |lane| {
+                    let address = self.addresses.bytes[lane];
+                    let texel = (address != NOWHERE).then(|| address / shape.format.texel_bytes());
+                    let components = read(shape, bytes, texel);
+                    for (c, bits) in components.into_iter().enumerate() {
+                        simd.registers[texture.value as usize + c * size + lane] = bits.into();
+                    }
+                });
+            }
+            TextureFunction::Write => self.write_texels(group, simd, texture, shape),
+            TextureFunction::Sample(sampler) => {
+                self.sample_texels(group, simd, texture, (shape, sampler));
+            }
+        }
+    }
+
+    fn size(&mut self, simd: &mut Simdgroup, texture: &Texture, extent: u32) {
+        let (size, column) = (self.program.simdgroup_size as usize, texture.value as usize);
+        simd.registers[column..column + size].fill(extent.into());
+    }
+
+    /// Sets the addresses and locations of the texels that lanes name.
+    fn place(&mut self, simd: &Simdgroup, texture: &Texture, shape: TextureShape) {
+        self.addresses.bytes.fill(NOWHERE);
+        for_each_lane(simd.mask, |lane| {
+            let [x, y] = coordinates(simd, texture, lane);
+            self.set_texel(lane, shape, shape.texel(x, y));
+        });
+    }
+
+    fn set_texel(&mut self, lane: usize, shape: TextureShape, texel: Option<u64>) {
+        let bytes = |texel| texel * shape.format.texel_bytes();
+        self.addresses.bytes[lane] = texel.map_or(NOWHERE, bytes);
+        self.addresses.locations[lane] = texel.unwrap_or(0) * COMPONENTS as u64;
+    }
+
+    fn write_texels(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        texture: &Texture,
+        shape: TextureShape,
+    ) {
+        self.place(simd, texture, shape);
+        let size = self.program.simdgroup_size as usize;
+        let order = self.random.below(self.orders.len() as u64) as usize;
+        let slot = self.program.objects[texture.object as usize].slot;
+        let memory = self.args[texture.param as usize].bytes_mut();
+        let each = shape.format.texel_bytes();
+        let mut unchanged = [0u128; COMPONENTS];
+        for lane in &self.orders[order] {
+            let lane = usize::from(*lane);
+            let address = self.addresses.bytes[lane];
+            if address == NOWHERE {
+                continue;
+            }
+            let texel = Some(address / each);
+            let value = |c: usize| simd.registers[texture.value as usize + c * size + lane] as u32;
+            let before = read(shape, memory, texel);
+            write(shape, memory, texel, [0, 1, 2, 3].map(value));
+            let after = read(shape, memory, texel);
+            for c in 0..COMPONENTS {
+                unchanged[c] |= u128::from(before[c] == after[c]) << lane;
+            }
+            if before != after {
+                self.changes.note(slot, address, each);
+            }
+        }
+        self.show_texels(group, simd, texture, shape, Kind::Write, order, &unchanged);
+    }
+
+    fn sample_texels(
+        &mut self,
+        group: &Place,
+        simd: &mut Simdgroup,
+        texture: &Texture,
+        (shape, sampler): (TextureShape, Sampler),
+    ) {
+        let size = self.program.simdgroup_size as usize;
+        let mut touched = vec![[None; 4]; size];
+        let bytes = self.args[texture.param as usize].bytes();
+        for_each_lane(simd.mask, |lane| {
+            let float = |i: usize| {
+                let column = texture.at.get(i).map_or(0, |at| at.column as usize);
+                f32::from_bits(simd.registers[column + lane] as u32)
+            };
+            let sampled = sample(shape, bytes, sampler, [float(0), float(1)]);
+            touched[lane] = sampled.texels;
+            for (c, bits) in sampled.components.into_iter().enumerate() {
+                simd.registers[texture.value as usize + c * size + lane] = bits.into();
+            }
+        });
+        if !self.watched[texture.object as usize] {
+            return;
+        }
+        for corner in 0..4 {
+            for (lane, texels) in touched.iter().enumerate() {
+                self.set_texel(lane, shape, texels[corner]);
+            }
+            self.show_access(group, simd, texture, Kind::Read, 0, &[]);
+        }
+    }
+
+    /// Shows observers the texels whose addresses were just set, and first what is out of bounds.
+    #[expect(clippy::too_many_arguments, reason = "an event has many sides")]
+    fn show_texels(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        texture: &Texture,
+        shape: TextureShape,
+        kind: Kind,
+        order: usize,
+        unchanged: &[u128],
+    ) {
+        if !self.observed() {
+            return;
+        }
+        let outside = simd.mask & !self.addresses.present();
+        if outside != 0 {
+            self.show_texels_outside(group, simd, texture, shape, kind == Kind::Read, outside);
+        }
+        if self.watched[texture.object as usize] {
+            self.show_access(group, simd, texture, kind, order, unchanged);
+        }
+    }
+
+    fn show_access(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        texture: &Texture,
+        kind: Kind,
+        order: usize,
+        unchanged: &[u128],
+    ) {
+        let lanes = self.addresses.present();
+        if lanes == 0 {
+            return;
+        }
+        let event = observe::Access {
+            who: group.who(simd),
+            site: texture.site,
+            object: texture.object,
+            kind,
+            lanes,
+            locations: &self.addresses.locations,
+            width: COMPONENTS as u32,
+            order: &self.orders[order],
+            unchanged,
+        };
+        for observer in self.observers.iter_mut() {
+            observer.access(&event);
+        }
+    }
+
+    fn show_texels_outside(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        texture: &Texture,
+        shape: TextureShape,
+        load: bool,
+        outside: u128,
+    ) {
+        let lane = outside.trailing_zeros();
+        let [x, y] = coordinates(simd, texture, lane as usize);
+        let (index, length, what) = match (0..i128::from(shape.width)).contains(&x) {
+            true => (y, shape.height, "row"),
+            false => (x, shape.width, "column"),
+        };
+        let event = observe::OutOfBounds {
+            who: group.who(simd),
+            site: texture.site,
+            object: Some(texture.object),
+            load,
+            lane,
+            lanes: outside,
+            count: outside.count_ones().into(),
+            index,
+            length: length.into(),
+            what,
+        };
+        for observer in self.observers.iter_mut() {
+            observer.out_of_bounds(&event);
+        }
+    }
+}
+
+/// The integer coordinates of a lane, as mathematical integers.
+fn coordinates(simd: &Simdgroup, texture: &Texture, lane: usize) -> [i128; 2] {
+    [0, 1].map(|i| {
+        texture.at.get(i).map_or(0, |at| {
+            at.scalar.integer(simd.registers[at.column as usize + lane])
+        })
+    })
+}

@@ -1,0 +1,335 @@
+//! Textures: their types, and the functions that reach them.
+//!
+//! A texture is a parameter in `device` memory that nothing reaches but an [`InstKind::Texture`]. What its
+//! texels are made of, the dispatch says: a kernel knows their component type only.
+//!
+//! Deliberately absent: pixel formats and the formulas of samples (the crate `invar-texture`).
+
+use std::fmt;
+
+use invar_texture::{Coding, Numbers, PixelFormat, Sampler};
+use serde::{Deserialize, Serialize};
+
+use crate::builder::KernelBuilder;
+use crate::inst::{InstKind, Memory, Value, Values};
+use crate::module::{Access, Kernel, ParamKind};
+use crate::types::{ElementType, Scalar, Type};
+
+/// How the texels of a texture are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Dimension {
+    /// In rows and columns: `texture2d`.
+    D2,
+}
+
+impl Dimension {
+    /// The word for it in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dimension::D2 => "texture2d",
+        }
+    }
+
+    /// How many coordinates a texel has.
+    pub const fn coordinates(self) -> usize {
+        match self {
+            Dimension::D2 => 2,
+        }
+    }
+}
+
+/// What a kernel may do with a texture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TextureAccess {
+    /// Read texels.
+    Read,
+    /// Write texels.
+    Write,
+    /// Read and write texels.
+    ReadWrite,
+    /// Sample, and read texels.
+    Sample,
+}
+
+impl TextureAccess {
+    /// Every access.
+    pub const ALL: [TextureAccess; 4] = [
+        TextureAccess::Read,
+        TextureAccess::Write,
+        TextureAccess::ReadWrite,
+        TextureAccess::Sample,
+    ];
+
+    /// The name in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TextureAccess::Read => "read",
+            TextureAccess::Write => "write",
+            TextureAccess::ReadWrite => "read_write",
+            TextureAccess::Sample => "sample",
+        }
+    }
+
+    /// What it means for memory.
+    pub const fn memory(self) -> Access {
+        match self {
+            TextureAccess::Read | TextureAccess::Sample => Access::Read,
+            TextureAccess::Write => Access::Write,
+            TextureAccess::ReadWrite => Access::ReadWrite,
+        }
+    }
+}
+
+/// The type of a texture parameter: `texture2d f32 sample`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TextureType {
+    /// How its texels are arranged.
+    pub dimension: Dimension,
+    /// What is read and written: `f32`, `i32` or `u32`.
+    pub component: Scalar,
+    /// What a kernel may do with it.
+    pub access: TextureAccess,
+}
+
+impl TextureType {
+    /// A texture of rows and columns.
+    pub const fn d2(component: Scalar, access: TextureAccess) -> TextureType {
+        TextureType {
+            dimension: Dimension::D2,
+            component,
+            access,
+        }
+    }
+
+    /// The type of a texel's value: four components.
+    pub const fn texel(self) -> Type {
+        Type::Vector(self.component, 4)
+    }
+
+    /// The same as an element of memory.
+    pub(crate) fn element(self) -> &'static ElementType {
+        static TEXELS: [ElementType; 3] = [
+            ElementType::Value(Type::Vector(Scalar::F32, 4)),
+            ElementType::Value(Type::Vector(Scalar::I32, 4)),
+            ElementType::Value(Type::Vector(Scalar::U32, 4)),
+        ];
+        match self.component {
+            Scalar::I32 => &TEXELS[1],
+            Scalar::U32 => &TEXELS[2],
+            _float => &TEXELS[0],
+        }
+    }
+
+    /// Why there is no such texture, if there is none.
+    pub fn defect(self) -> Option<String> {
+        match self.component {
+            Scalar::F32 | Scalar::I32 | Scalar::U32 => None,
+            other => Some(format!(
+                "a texture has components of f32, i32 or u32, not {other}"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for TextureType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (dimension, access) = (self.dimension.name(), self.access.name());
+        write!(f, "{dimension} {} {access}", self.component)
+    }
+}
+
+/// The scalars that lie in memory for a format, one for each channel: what arrays of its texels are made of.
+///
+/// ```
+/// use invar_ir::{Scalar, texture::stored};
+/// use invar_texture::PixelFormat;
+/// assert_eq!(stored(PixelFormat::Rgba8Unorm), Scalar::U8);
+/// ```
+pub const fn stored(format: PixelFormat) -> Scalar {
+    let signed = matches!(format.coding(), Coding::Snorm | Coding::Sint);
+    match (format.coding(), format.bits()) {
+        (Coding::Float, 16) => Scalar::F16,
+        (Coding::Float, _) => Scalar::F32,
+        (_, 8) if signed => Scalar::I8,
+        (_, 8) => Scalar::U8,
+        (_, 16) if signed => Scalar::I16,
+        (_, 16) => Scalar::U16,
+        (_, _) if signed => Scalar::I32,
+        (_, _) => Scalar::U32,
+    }
+}
+
+/// The component type of kernels' textures of a format.
+pub const fn component(format: PixelFormat) -> Scalar {
+    match format.numbers() {
+        Numbers::Float => Scalar::F32,
+        Numbers::Signed => Scalar::I32,
+        Numbers::Unsigned => Scalar::U32,
+    }
+}
+
+/// A function of a texture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TextureFunction {
+    /// Gives a texel's value; its coordinates are integers of any type, taken mathematically (B4).
+    Read,
+    /// Writes a texel: its coordinates, and then its value.
+    Write,
+    /// Gives a sample at coordinates of `f32`.
+    Sample(Sampler),
+    /// How many texels a row has.
+    Width,
+    /// How many rows there are.
+    Height,
+}
+
+impl TextureFunction {
+    /// The words of all functions.
+    pub const NAMES: [&str; 5] = [
+        "texture_read",
+        "texture_write",
+        "texture_sample",
+        "texture_width",
+        "texture_height",
+    ];
+
+    /// The word for it in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TextureFunction::Read => "texture_read",
+            TextureFunction::Write => "texture_write",
+            TextureFunction::Sample(_) => "texture_sample",
+            TextureFunction::Width => "texture_width",
+            TextureFunction::Height => "texture_height",
+        }
+    }
+
+    /// Whether it asks for a size, and touches no texel.
+    pub const fn is_query(self) -> bool {
+        matches!(self, TextureFunction::Width | TextureFunction::Height)
+    }
+
+    /// How many operands it takes.
+    pub const fn operand_count(self, dimension: Dimension) -> usize {
+        match self {
+            TextureFunction::Read | TextureFunction::Sample(_) => dimension.coordinates(),
+            TextureFunction::Write => dimension.coordinates() + 1,
+            TextureFunction::Width | TextureFunction::Height => 0,
+        }
+    }
+
+    /// The type of what it gives of a texture, if it gives anything.
+    pub const fn result(self, texture: TextureType) -> Option<Type> {
+        match self {
+            TextureFunction::Read | TextureFunction::Sample(_) => Some(texture.texel()),
+            TextureFunction::Write => None,
+            TextureFunction::Width | TextureFunction::Height => Some(Type::U32),
+        }
+    }
+}
+
+impl Kernel {
+    /// The type of a texture; none if the object is none.
+    pub fn texture(&self, memory: Memory) -> Option<TextureType> {
+        match memory {
+            Memory::Param(i) => match self.params.get(i as usize)?.kind {
+                ParamKind::Texture(texture) => Some(texture),
+                ParamKind::Buffer { .. }
+                | ParamKind::Constant { .. }
+                | ParamKind::Scalar { .. }
+                | ParamKind::Threadgroup { .. } => None,
+            },
+            Memory::Alloc(_) | Memory::Constant(_) => None,
+        }
+    }
+
+    /// Whether any of its parameters is a texture.
+    pub fn has_textures(&self) -> bool {
+        let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_));
+        self.params.iter().any(|param| is_texture(&param.kind))
+    }
+}
+
+impl KernelBuilder {
+    /// A texture parameter.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let source = k.texture("source", TextureType::d2(Scalar::F32, TextureAccess::Sample));
+    /// let middle = k.const_f32(0.5);
+    /// let colour = k.texture_sample(source, Default::default(), &[middle, middle]);
+    /// assert_eq!(k.ty(colour), Type::Vector(Scalar::F32, 4));
+    /// ```
+    pub fn texture(&mut self, name: &str, ty: TextureType) -> Memory {
+        self.param(name, ParamKind::Texture(ty))
+    }
+
+    /// The value of a texel, at integer coordinates.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let image = k.texture("image", TextureType::d2(Scalar::U32, TextureAccess::Read));
+    /// let (x, y) = (k.texture_width(image), k.texture_height(image));
+    /// let beyond = k.texture_read(image, &[x, y]);
+    /// assert_eq!(k.ty(beyond), Type::Vector(Scalar::U32, 4));
+    /// ```
+    pub fn texture_read(&mut self, texture: Memory, at: &[Value]) -> Value {
+        self.texture_function(texture, TextureFunction::Read, at)
+            .unwrap_or_else(|| unreachable!("a read gives a value"))
+    }
+
+    /// Writes a texel, at integer coordinates.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let image = k.texture("image", TextureType::d2(Scalar::F32, TextureAccess::Write));
+    /// let (x, y) = (k.thread_position_in_grid(Dim::X), k.thread_position_in_grid(Dim::Y));
+    /// let grey = k.literal([0.5f32, 0.5, 0.5, 1.0]);
+    /// k.texture_write(image, &[x, y], grey);
+    /// ```
+    pub fn texture_write(&mut self, texture: Memory, at: &[Value], value: Value) {
+        let mut args = Values::from_slice(at);
+        args.push(value);
+        self.texture_function(texture, TextureFunction::Write, &args);
+    }
+
+    /// A sample of a texture, at coordinates of `f32`; [`KernelBuilder::texture`] shows it.
+    pub fn texture_sample(&mut self, texture: Memory, sampler: Sampler, at: &[Value]) -> Value {
+        self.texture_function(texture, TextureFunction::Sample(sampler), at)
+            .unwrap_or_else(|| unreachable!("a sample gives a value"))
+    }
+
+    /// How many texels a row of a texture has, as `u32`.
+    pub fn texture_width(&mut self, texture: Memory) -> Value {
+        self.texture_function(texture, TextureFunction::Width, &[])
+            .unwrap_or_else(|| unreachable!("a query gives a value"))
+    }
+
+    /// How many rows a texture has, as `u32`.
+    pub fn texture_height(&mut self, texture: Memory) -> Value {
+        self.texture_function(texture, TextureFunction::Height, &[])
+            .unwrap_or_else(|| unreachable!("a query gives a value"))
+    }
+
+    /// A function of a texture; gives what it gives. Whether it fits, the verifier says.
+    pub fn texture_function(
+        &mut self,
+        texture: Memory,
+        function: TextureFunction,
+        args: &[Value],
+    ) -> Option<Value> {
+        // What is no texture is reported by the verifier.
+        let no_texture = TextureType::d2(Scalar::F32, TextureAccess::Read);
+        let ty = self.kernel().texture(texture).unwrap_or(no_texture);
+        let kind = InstKind::Texture {
+            texture,
+            function,
+            args: Values::from_slice(args),
+        };
+        let result = function.result(ty);
+        self.push(kind, result.as_slice()).first().copied()
+    }
+}

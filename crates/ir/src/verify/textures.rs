@@ -1,0 +1,158 @@
+//! Functions of textures: what they reach, the types of their operands, and what a texture's access lets them do;
+//! and that nothing else reaches textures.
+
+use super::Errors;
+use crate::diagnostic::Diagnostic;
+use crate::inst::{Inst, InstKind, Memory, Value};
+use crate::module::Kernel;
+use crate::rules::Rule;
+use crate::span::Span;
+use crate::texture::{TextureAccess, TextureFunction, TextureType};
+use crate::types::{Scalar, Type};
+use invar_texture::Filter;
+
+/// What keeps an instruction that names a memory object from what it does, as far as textures are concerned.
+pub(super) fn check_use(kernel: &Kernel, inst: &Inst, errors: &mut Errors) {
+    if let InstKind::Texture { .. } = inst.kind {
+        return;
+    }
+    inst.kind.for_each_memory(|memory| {
+        if kernel.texture(memory).is_some()
+            && let Memory::Param(i) = memory
+        {
+            let param = &kernel.params[i as usize];
+            let message = format!(
+                "`{}` reaches `{}`, which is a texture",
+                inst.kind.name(),
+                param.name
+            );
+            let error = Diagnostic::error(Rule::WrongAddressSpace, inst.span, message)
+                .and(param.span, "declared here")
+                .help("use `texture_read`, `texture_write` or `texture_sample`");
+            errors.push(error);
+        }
+    });
+}
+
+/// A function of a texture, and what is known of its operands.
+pub(super) struct Called<'a> {
+    pub(super) kernel: &'a Kernel,
+    pub(super) texture: Memory,
+    pub(super) function: TextureFunction,
+    pub(super) args: &'a [Value],
+    pub(super) span: Span,
+}
+
+impl Called<'_> {
+    /// Checks it; gives what it gives, if it can be called.
+    pub(super) fn check(
+        &self,
+        is_poison: &dyn Fn(Value) -> bool,
+        errors: &mut Errors,
+    ) -> Option<Option<Type>> {
+        let Some(ty) = self.kernel.texture(self.texture) else {
+            let message = format!("`{}` is called of what is no texture", self.function.name());
+            let error = Diagnostic::error(Rule::WrongAddressSpace, self.span, message);
+            errors.push(error.help("declare the parameter as one, such as `texture2d f32 read`"));
+            return None;
+        };
+        let expected = self.function.operand_count(ty.dimension);
+        if self.args.len() != expected {
+            let message = format!(
+                "`{}` of a {} takes {expected} operands, found {}",
+                self.function.name(),
+                ty.dimension.name(),
+                self.args.len()
+            );
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help("write its coordinates in brackets: `[%x, %y]`"));
+            return None;
+        }
+        let at = &self.args[..ty.dimension.coordinates().min(self.args.len())];
+        for value in at.iter().filter(|v| !is_poison(**v)) {
+            self.coordinate(*value, errors);
+        }
+        if let (TextureFunction::Write, Some(value)) = (self.function, self.args.last())
+            && self.kernel.ty(*value) != ty.texel()
+            && !is_poison(*value)
+        {
+            let message = format!(
+                "the value of a texel (`{}`) has type {}, expected {}",
+                self.kernel.value_name(*value),
+                self.kernel.ty(*value),
+                ty.texel()
+            );
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help("`construct` four components; a format drops those it lacks"));
+        }
+        self.access(ty, errors);
+        if let TextureFunction::Sample(sampler) = self.function
+            && sampler.filter == Filter::Linear
+            && ty.component != Scalar::F32
+        {
+            let message = format!(
+                "a linear sample of `{}`, whose components are {}",
+                self.name(),
+                ty.component
+            );
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help("sample it `nearest`: integers are not filtered"));
+        }
+        Some(self.function.result(ty))
+    }
+
+    fn name(&self) -> &str {
+        match self.texture {
+            Memory::Param(i) => &self.kernel.params[i as usize].name,
+            Memory::Alloc(_) | Memory::Constant(_) => "",
+        }
+    }
+
+    fn coordinate(&self, value: Value, errors: &mut Errors) {
+        let ty = self.kernel.ty(value);
+        let (fits, expected) = match self.function {
+            TextureFunction::Sample(_) => (ty == Type::F32, "f32"),
+            _of_texels => (ty.is_integer_scalar(), "an integer scalar"),
+        };
+        if !fits {
+            let message = format!(
+                "a coordinate (`{}`) has type {ty}, expected {expected}",
+                self.kernel.value_name(value)
+            );
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help("write a `cast`"));
+        }
+    }
+
+    /// S2.
+    fn access(&self, ty: TextureType, errors: &mut Errors) {
+        let (fits, what, wanted) = match self.function {
+            TextureFunction::Read => {
+                let fits = ty.access.memory().can_read();
+                (fits, "this reads", "`read`, `read_write` or `sample`")
+            }
+            TextureFunction::Write => {
+                let fits = ty.access.memory().can_write();
+                (fits, "this writes", "`write` or `read_write`")
+            }
+            TextureFunction::Sample(_) => {
+                let fits = ty.access == TextureAccess::Sample;
+                (fits, "this samples", "`sample`")
+            }
+            TextureFunction::Width | TextureFunction::Height => return,
+        };
+        if !fits {
+            let message = format!(
+                "{what} `{}`, which is declared `{}`",
+                self.name(),
+                ty.access.name()
+            );
+            let mut error = Diagnostic::error(Rule::AccessViolation, self.span, message)
+                .help(format!("declare it {wanted}"));
+            if let Memory::Param(i) = self.texture {
+                error = error.and(self.kernel.params[i as usize].span, "declared here");
+            }
+            errors.push(error);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Textures on the devices: every format, read, written and sampled in every way, gives what the reference machine
+//! gives, byte for byte; so does every `; run:` line of `tests/ir/textures`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use invar_conformance::{Side, owned, run_guarded};
+use invar_interp::case::{bind, mismatches};
+use invar_interp::{Arg, Dispatch, Options, run};
+use invar_ir::text::case::{cases, files};
+use invar_ir::text::data::philox4x32_10;
+use invar_ir::texture::{component, stored};
+use invar_ir::{ElementType, Module, Scalar, text, verify};
+use invar_runtime::{Device, Error, Grid, PixelFormat, TextureShape};
+
+/// Sizes of textures that the tests have.
+const WIDTH: u32 = 7;
+const HEIGHT: u32 = 5;
+
+/// Devices that are compared with the reference machine.
+fn devices() -> Vec<Device> {
+    let mut devices = vec![Device::checked()];
+    if cfg!(feature = "cpu") {
+        devices.push(Device::named("cpu").expect("the CPU"));
+    }
+    if let Ok(gpu) = Device::named("gpu") {
+        devices.push(gpu);
+    }
+    devices
+}
+
+/// Random words of a seed.
+fn words(seed: u32, count: usize) -> Vec<u32> {
+    let blocks = (0..count.div_ceil(4) as u32).map(|i| philox4x32_10([i, 0, 0, 0], [seed, 0]));
+    blocks.flatten().take(count).collect()
+}
+
+fn bytes(seed: u32, count: usize) -> Vec<u8> {
+    let words = words(seed, count.div_ceil(4));
+    let bytes = words.iter().flat_map(|w| w.to_le_bytes());
+    bytes.take(count).collect()
+}
+
+/// Whether two buffers of floats hold the same numbers: the bits of a NaN are excepted (R4).
+fn same(scalar: Scalar, a: &[u8], b: &[u8]) -> bool {
+    let is_nan = |bytes: &[u8]| match scalar {
+        Scalar::F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).is_nan(),
+        Scalar::F16 => invar_runtime::f16::from_le_bytes([bytes[0], bytes[1]]).is_nan(),
+        _integer => false,
+    };
+    let size = scalar.size_bytes() as usize;
+    let pairs = a.chunks(size).zip(b.chunks(size));
+    a.len() == b.len()
+        && pairs
+            .into_iter()
+            .all(|(a, b)| a == b || is_nan(a) && is_nan(b))
+}
+
+/// Runs a kernel on the reference machine and on every device, and gives what it leaves in its last argument.
+fn everywhere(module: &Module, dispatch: Dispatch, args: &[Arg<'_>], holds: Scalar) -> Vec<u8> {
+    let verified = verify(module.clone()).unwrap_or_else(|e| panic!("{e}\n{module}"));
+    let name = &verified.kernels[0].name;
+    let mut expected = owned(args);
+    let options = Options::default();
+    run(&verified, name, &dispatch, &mut expected, &options, &mut []).expect("the reference runs");
+    let last = args.len() - 1;
+    for device in devices() {
+        let program = match device.compile(&verified, name) {
+            Ok(program) => program,
+            // A GPU may lack a type that a format needs.
+            Err(Error::Refused { .. } | Error::Diagnostics(_)) if is_gpu(&device) => continue,
+            Err(error) => panic!("{device:?}: {error}\n{module}"),
+        };
+        let mut actual = owned(args);
+        match device.queue().run_host(&program, dispatch, &mut actual) {
+            Ok(done) => {
+                done.wait()
+                    .unwrap_or_else(|error| panic!("{device:?}: {error}\n{module}"));
+            }
+            Err(_) if is_gpu(&device) => continue,
+            Err(error) => panic!("{device:?}: {error}\n{module}"),
+        }
+        let (expected, actual) = (expected[last].bytes(), actual[last].bytes());
+        assert!(
+            same(holds, expected, actual),
+            "{device:?}: expected {expected:?}, found {actual:?}\n{module}"
+        );
+    }
+    expected[last].bytes().to_vec()
+}
+
+fn is_gpu(device: &Device) -> bool {
+    !["checked", "cpu"].contains(&&*device.capabilities().name)
+}
+
+fn texture(format: PixelFormat, bytes: Vec<u8>) -> Arg<'static> {
+    let shape = TextureShape::new(format, WIDTH, HEIGHT).expect("a texture");
+    Arg::Texture(shape, Box::new(Arg::OwnedBuffer(bytes)))
+}
+
+/// A texture of random codes.
+fn random(format: PixelFormat, seed: u32) -> Arg<'static> {
+    let size = u64::from(WIDTH * HEIGHT) * format.texel_bytes();
+    texture(format, bytes(seed, size as usize))
+}
+
+/// One thread a texel, and some around them.
+fn grid() -> Dispatch {
+    Grid::threads([WIDTH + 2, HEIGHT + 2]).threadgroup([4, 4])
+}
+
+/// Reads a texel around the edges too, and stores it.
+fn reads(format: PixelFormat, coordinate: Scalar) -> Module {
+    let c = component(format);
+    let source = format!(
+        "kernel @read(%t: texture2d {c} read, %to: device write {c}x4) allow(out_of_bounds_loads) {{
+            %gx = thread_position_in_grid x
+            %gy = thread_position_in_grid y
+            %row = const u32 {}
+            %below = mul %gy, %row
+            %i = add %below, %gx
+            %one = const {coordinate} 1
+            %cx = cast {coordinate} %gx
+            %cy = cast {coordinate} %gy
+            %x = sub %cx, %one
+            %y = sub %cy, %one
+            %v = texture_read %t[%x, %y]
+            store %to[%i], %v
+        }}",
+        WIDTH + 2
+    );
+    text::parse("read.inv", &source).expect("a module")
+}
+
+fn results(format: PixelFormat) -> Arg<'static> {
+    let _ = format;
+    Arg::zeros(((WIDTH + 2) * (HEIGHT + 2) * 16) as usize)
+}
+
+#[test]
+fn v1_reads_of_every_format_are_what_the_reference_gives() {
+    for (seed, format) in PixelFormat::ALL.iter().copied().enumerate() {
+        let args = [random(format, seed as u32), results(format)];
+        let left = everywhere(
+            &reads(format, Scalar::I32),
+            grid(),
+            &args,
+            component(format),
+        );
+        // The texels around are zeros, alpha included.
+        assert_eq!(left[..16], [0; 16], "{format:?}");
+        let inside = (WIDTH + 3) as usize * 16;
+        let decoded = format.decode(&args[0].bytes()[..format.texel_bytes() as usize]);
+        let decoded: Vec<u8> = decoded.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        assert!(
+            same(component(format), &left[inside..inside + 16], &decoded),
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn b4_coordinates_of_every_integer_type_are_mathematical() {
+    let types = Scalar::ALL.into_iter().filter(|s| s.is_integer());
+    for coordinate in types {
+        let format = PixelFormat::R32Uint;
+        let args = [random(format, 1), results(format)];
+        let left = everywhere(&reads(format, coordinate), grid(), &args, Scalar::U32);
+        // What wraps below zero is beyond every edge.
+        assert_eq!(left[..16], [0; 16], "{coordinate}");
+    }
+}
+
+/// Numbers to write: what is near codes, what is beyond them, and what is no number.
+fn numbers(format: PixelFormat) -> Vec<u8> {
+    let count = ((WIDTH + 2) * (HEIGHT + 2) * 4) as usize;
+    let random = words(3, count);
+    let of = |(i, word): (usize, u32)| -> u32 {
+        if component(format) != Scalar::F32 {
+            // Small numbers of both signs, and large ones.
+            return (word as i32 >> (word % 32)) as u32;
+        }
+        const SPECIAL: [f32; 8] = [
+            f32::NAN,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            -0.0,
+            1.0,
+            -1.0,
+            70000.0,
+            0.5,
+        ];
+        match i % 3 {
+            0 => SPECIAL[i / 3 % SPECIAL.len()].to_bits(),
+            _ => ((word as f32 / u32::MAX as f32) * 2.5 - 1.25).to_bits(),
+        }
+    };
+    let bits = random.into_iter().enumerate().map(of);
+    bits.flat_map(u32::to_le_bytes).collect()
+}
+
+#[test]
+fn v2_writes_of_every_format_leave_what_the_reference_leaves() {
+    for (seed, format) in PixelFormat::ALL.iter().copied().enumerate() {
+        let c = component(format);
+        let source = format!(
+            "kernel @write(%from: device read {c}x4, %t: texture2d {c} read_write)
+                allow(out_of_bounds_stores) {{
+                %gx = thread_position_in_grid x
+                %gy = thread_position_in_grid y
+                %row = const u32 {}
+                %below = mul %gy, %row
+                %i = add %below, %gx
+                %one = const u32 1
+                %x = sub %gx, %one
+                %y = sub %gy, %one
+                %v = load %from[%i]
+                texture_write %t[%x, %y], %v
+            }}",
+            WIDTH + 2
+        );
+        let module = text::parse("write.inv", &source).expect("a module");
+        let from = Arg::OwnedBuffer(numbers(format));
+        let args = [from, random(format, seed as u32)];
+        let left = everywhere(&module, grid(), &args, stored(format));
+        let first = (WIDTH + 3) as usize * 16;
+        let number = |c: usize| {
+            let at = first + c * 4;
+            let bytes = &args[0].bytes()[at..at + 4];
+            u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+        };
+        let mut texel = vec![0; format.texel_bytes() as usize];
+        format.encode([0, 1, 2, 3].map(number), &mut texel);
+        assert!(
+            same(stored(format), &left[..texel.len()], &texel),
+            "{format:?}"
+        );
+    }
+}
+
+/// Coordinates of samples in both dimensions.
+fn coordinates() -> Vec<f32> {
+    let mut all = vec![
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        1e30,
+        -1e30,
+        -0.0,
+        0.0,
+        1.0,
+        0.5,
+        -1.0,
+        2.0,
+    ];
+    let random = words(5, 53).into_iter();
+    all.extend(random.map(|w| (w as f32 / u32::MAX as f32) * 4.0 - 1.5));
+    all
+}
+
+#[test]
+fn v3_every_sampler_gives_what_the_reference_gives() {
+    let formats = [
+        PixelFormat::R8Unorm,
+        PixelFormat::Rgba8Unorm,
+        PixelFormat::Bgra8UnormSrgb,
+        PixelFormat::Rg16Snorm,
+        PixelFormat::Rgba16Float,
+        PixelFormat::R32Float,
+        PixelFormat::Rgba32Float,
+        PixelFormat::Rg8Sint,
+        PixelFormat::Rgba32Uint,
+    ];
+    let points = coordinates();
+    for (seed, format) in formats.into_iter().enumerate() {
+        let c = component(format);
+        let filters = match c {
+            Scalar::F32 => &["nearest", "linear"][..],
+            _integers => &["nearest"],
+        };
+        for filter in filters {
+            for address in [
+                "clamp_to_edge",
+                "clamp_to_zero",
+                "repeat",
+                "mirrored_repeat",
+            ] {
+                let mut source = format!(
+                    "kernel @sample(%t: texture2d {c} sample, %at: device read f32, %to: device write {c}x4) {{
+                        %i = thread_position_in_grid x
+                        %j = thread_position_in_grid y
+                        %n = const u32 {}
+                        %u = load %at[%i]
+                        %v = load %at[%j]
+                        %below = mul %j, %n
+                        %at_row = add %below, %i
+                        %two = const u32 2
+                        %place = mul %at_row, %two
+                        %one = const u32 1
+                        %next = add %place, %one
+                        %size = const f32 5.0
+                        %pu = mul %u, %size
+                        %pv = mul %v, %size\n",
+                    points.len()
+                );
+                for (name, coordinates, at, place) in [
+                    ("a", "normalized", "%u, %v", "place"),
+                    ("b", "pixel", "%pu, %pv", "next"),
+                ] {
+                    let _ = writeln!(
+                        source,
+                        "%{name} = texture_sample %t[{at}] {filter} {address} {coordinates}
+                         store %to[%{place}], %{name}"
+                    );
+                }
+                source.push('}');
+                let module = text::parse("sample.inv", &source).expect("a module");
+                let at: Vec<u8> = points.iter().flat_map(|p| p.to_le_bytes()).collect();
+                let count = points.len() as u32;
+                // Floats of any bits: linear samples of those that are none are none, too.
+                let args = [
+                    random(format, seed as u32),
+                    Arg::OwnedBuffer(at),
+                    Arg::zeros((count * count * 2 * 16) as usize),
+                ];
+                let dispatch = Grid::threads([count, count]).threadgroup([8, 4]);
+                everywhere(&module, dispatch, &args, c);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_files_expect_is_so_on_every_device() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/textures");
+    let mut runs = 0;
+    for path in files(&folder).expect("the folder") {
+        let source = std::fs::read_to_string(&path).expect("a file");
+        let name = path.display().to_string();
+        let module = text::parse(&name, &source).and_then(verify);
+        let module = module.unwrap_or_else(|e| panic!("{name}: {e}"));
+        for case in cases(&source).expect("run lines") {
+            let options = Options::default();
+            let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+            let bound = bind(&module, &case, &options, &mut no_files);
+            let bound = bound.unwrap_or_else(|e| panic!("{name}: {e}"));
+            let kernel = module.kernel(&bound.kernel).expect("its kernel");
+            let mut reference = owned(&bound.args);
+            let of = (&module, &bound.kernel, &bound.dispatch);
+            run(of.0, of.1, of.2, &mut reference, &bound.options, &mut []).expect("it runs");
+            let wrong = mismatches(&module, &case, &reference, &reference, &mut no_files);
+            assert!(wrong.is_empty(), "{name}: {wrong:?}");
+            for device in devices() {
+                for side in [Side::Start, Side::End] {
+                    let mut args = owned(&bound.args);
+                    let program = device.compile(&module, &bound.kernel);
+                    let program = program.unwrap_or_else(|e| panic!("{name}: {device:?}: {e}"));
+                    let queue = device.queue();
+                    let done = run_guarded(
+                        kernel,
+                        &mut args,
+                        side,
+                        |why| panic!("{why}"),
+                        |args| queue.run_host(&program, bound.dispatch, args),
+                    );
+                    let done = done.unwrap_or_else(|e: Error| panic!("{name}: {device:?}: {e}"));
+                    done.wait()
+                        .unwrap_or_else(|e| panic!("{name}: {device:?}: {e}"));
+                    let wrong = mismatches(&module, &case, &args, &reference, &mut no_files);
+                    assert!(wrong.is_empty(), "{name}: {device:?}: {wrong:?}");
+                    runs += 1;
+                }
+            }
+        }
+    }
+    assert!(runs >= 8, "only {runs} runs");
+}

@@ -1,0 +1,4 @@
+//! Formats and samples against what they are defined by, in double precision.
+
+mod formats;
+mod samples;
