@@ -10,6 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMTypeRef, LLVMValueRef};
@@ -109,10 +110,18 @@ pub(crate) fn outline<'c>(
     true
 }
 
+/// How long what is improved may be ([`crate::CompileOptions::most_improved`]): an attribute of the one function for the
+/// caller of cold paths, which are compiled as the rest was.
+const MOST_IMPROVED: &str = "most-improved";
+
 /// Divides a module whose cold paths were moved out: what stays is the kernel's function, and what is given has the
-/// cold paths, in LLVM's binary form.
-pub(crate) fn split_module(module: &Module<'_>) -> Vec<u8> {
+/// cold paths, in LLVM's binary form. `most_improved` is [`crate::CompileOptions::most_improved`].
+pub(crate) fn split_module(module: &Module<'_>, most_improved: u32) -> Vec<u8> {
     let all = COLD_PATHS_NAME.to_string_lossy();
+    let context = module.get_context();
+    let kept = context.create_string_attribute(MOST_IMPROVED, &most_improved.to_string());
+    let caller = module.get_function(&all).expect("cold paths");
+    caller.add_attribute(AttributeLoc::Function, kept);
     let entry = module.get_function(&ENTRY_NAME.to_string_lossy());
     let entry = entry.expect("the kernel's function");
     // Shorter than a copy of the module without it.
@@ -126,6 +135,13 @@ pub(crate) fn split_module(module: &Module<'_>) -> Vec<u8> {
     remove(module, |name| name == all);
     remove(module, |name| name.starts_with(PREFIX));
     cold_paths
+}
+
+/// What [`split_module`] was told; `None` if it did not make the module.
+pub(crate) fn most_improved(cold_paths: &Module<'_>) -> Option<u32> {
+    let caller = cold_paths.get_function(&COLD_PATHS_NAME.to_string_lossy())?;
+    let kept = caller.get_string_attribute(AttributeLoc::Function, MOST_IMPROVED)?;
+    kept.get_string_value().to_str().ok()?.parse().ok()
 }
 
 /// Takes all blocks out of a function, which is only declared then.

@@ -20,14 +20,14 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
 
 use crate::analysis::Analysis;
-use crate::cold_paths::{outline, split_module};
+use crate::cold_paths::{most_improved, outline, split_module};
 use crate::emit::Emit;
 use crate::far_indices;
 use crate::function::FunctionLowering;
 use crate::library;
 use crate::long::{ease, passes};
 use crate::object::{KernelInfo, Object};
-use crate::options::{CompileOptions, MOST_IMPROVED, SIMDGROUP_SIZE};
+use crate::options::{CompileOptions, SIMDGROUP_SIZE};
 use crate::program::ENTRY_NAME;
 use crate::tables::Tables;
 use crate::target::{Processor, Target};
@@ -56,7 +56,7 @@ pub fn compile(
     let ((bytes, cold_paths), info) = generate(module, kernel, options, |compiled| {
         let cold_paths = compiled
             .has_cold_paths
-            .then(|| split_module(&compiled.module));
+            .then(|| split_module(&compiled.module, compiled.most_improved));
         Ok((compiled.object()?, cold_paths))
     })?;
     Ok(Object {
@@ -78,12 +78,13 @@ pub fn compile_cold_paths(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, 
     let context = told.context();
     let buffer = MemoryBuffer::create_from_memory_range_copy(cold_paths, "cold paths");
     let module = LlvmModule::parse_bitcode_from_buffer(&buffer, &context);
+    let module = module.map_err(|e| e.to_string())?;
     let compiled = CompiledModule {
         target,
         machine,
-        module: module.map_err(|e| e.to_string())?,
+        most_improved: most_improved(&module).ok_or("these are no cold paths")?,
+        module,
         has_cold_paths: false,
-        most_improved: MOST_IMPROVED,
     };
     let object = compiled.object().map_err(|e| e.to_string());
     let object = object.and_then(|object| told.failed().map_or(Ok(object), Err));

@@ -43,7 +43,7 @@ impl Default for CompileOptions {
 }
 
 /// Longer than any kernel whose time is worth more than its compilation's.
-pub(crate) const MOST_IMPROVED: u32 = 50_000;
+const MOST_IMPROVED: u32 = 50_000;
 
 /// Lanes of a simdgroup on this device.
 pub const SIMDGROUP_SIZE: u32 = 32;

@@ -32,8 +32,9 @@ fn ways(target: Target, group: [u32; 3]) -> Vec<CompileOptions> {
         (None, Some([2, 1]), 0, true, u32::MAX),
         (Some(group), None, 0, false, u32::MAX),
         (Some(group), Some([2, 2]), usize::MAX, true, u32::MAX),
-        // As if it were too long.
+        // As if it were too long, and so were what is compiled apart.
         (Some(group), None, usize::MAX, false, 0),
+        (Some(group), Some([2, 1]), 0, false, 0),
     ]
     .into_iter()
     .map(
