@@ -415,7 +415,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         mask: &Mask<'c>,
         proved: bool,
     ) {
-        let e = &self.e;
         if value.is_uniform() {
             let Spot::Same(pointer, inside) = self.spot(t, 0, c, proved) else {
                 unreachable!("one place");
@@ -423,16 +422,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let Part::Scalar(scalar) = value.part(c, 0) else {
                 unreachable!("one value");
             };
-            // A lane is on: the mask is not empty where there is an effect. In a short side of an `if`
-            // there are no stores.
-            let any = match mask {
-                Mask::All => None,
-                Mask::Some(lanes) => Some(e.any(lanes)),
-            };
-            let inside = match (inside, any) {
-                (Some(a), Some(b)) => Some(e.and(a, b)),
-                (one, None) | (None, one) => one,
-            };
+            // Where a store stands, a lane of the chunk is on (`control.rs`).
             self.store_one(t, scalar, pointer, inside);
             return;
         }
