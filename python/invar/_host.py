@@ -118,6 +118,13 @@ def _is_tensor(x):
     return torch is not None and isinstance(x, getattr(torch, "Tensor", ()))
 
 
+def _is_transformed(x):
+    """Whether it stands for other tensors of PyTorch, which ``torch.func`` takes through a function."""
+    functions = getattr(sys.modules["torch"]._C, "_functorch", None)
+    is_wrapped = getattr(functions, "is_functorch_wrapped_tensor", None)
+    return is_wrapped is not None and is_wrapped(x)
+
+
 def _not_written(x, flags):
     """Why a kernel must not write what a capsule holds; ``None`` if it may."""
     if flags is None:
@@ -148,6 +155,11 @@ def _compact(shape, dtype):
 def from_dlpack(x, copy=False):
     """An object of DLPack's protocol as an array on its memory; with ``copy`` on a copy that it makes,
     where its memory is not the CPU's."""
+    if _is_tensor(x) and _is_transformed(x):
+        raise BufferError(
+            "torch.func takes it through a function, so make the launch an operation by "
+            "torch.library.custom_op"
+        )
     if _is_tensor(x) and x.is_neg():
         raise BufferError("its memory holds the numbers negated, so use tensor.resolve_neg()")
     kind = int(x.__dlpack_device__()[0])
@@ -182,6 +194,8 @@ def from_dlpack(x, copy=False):
         strides = [n * dtype.itemsize for n in tensor.strides[: tensor.ndim]]
     if 0 in shape:
         return np.zeros(shape, dtype)
+    if not tensor.data:
+        raise BufferError("it has no memory")
     if min(strides, default=0) < 0:
         raise BufferError("its strides are negative")
     extent = dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides))

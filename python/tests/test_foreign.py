@@ -249,6 +249,57 @@ def test_tensors_of_pytorch():
     assert (out == -2).all()
 
 
+def test_an_operation_of_pytorch_may_launch(tmp_path):
+    pytest.importorskip("torch")
+    # In a process of its own, which has the operation alone.
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(OPERATION))
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0 and run.stdout == "passed\n", run.stdout + run.stderr
+
+
+OPERATION = """
+    import torch
+    import invar as iv
+
+    @iv.kernel
+    def twice(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+        i = iv.thread_position_in_grid("x")
+        out[i] = 2 * x[i]
+
+    @torch.library.custom_op("invar::double", mutates_args=())
+    def double(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        twice[x.numel(), 4](x.detach().contiguous(), out)
+        return out
+
+    @double.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    double.register_autograd(lambda context, gradient: double(gradient))
+    x = torch.arange(4.0, requires_grad=True)
+    torch.library.opcheck(double, (x,))
+    y = torch.compile(lambda x: double(x + 1).sum(), backend="aot_eager", fullgraph=True)(x)
+    y.backward()
+    assert y == 20 and x.grad.tolist() == [2] * 4, (y, x.grad)
+
+    def refused(launch, sentence):
+        try:
+            launch()
+        except iv.ArgumentError as e:
+            assert sentence in str(e), e
+        else:
+            raise AssertionError(sentence)
+
+    out = torch.zeros(4)
+    batched = torch.func.vmap(lambda x: twice[4, 4](x, out))
+    refused(lambda: batched(torch.ones(3, 4)), "make the launch an operation by torch.library")
+    refused(lambda: twice[4, 4](torch._efficientzerotensor((4,)), out), "it has no memory")
+    print("passed")
+"""
+
+
 COMPILED = """
     @iv.kernel
     def double(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
