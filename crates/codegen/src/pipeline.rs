@@ -26,6 +26,8 @@ pub enum Step {
     Contract,
     /// `Scalar` parameters of which every dispatch gives one value become constants.
     FixScalars,
+    /// Loops that count become `for`s.
+    CountLoops,
     /// Several threadgroups become one.
     Coarsen,
     /// Several threads of a threadgroup become one.
@@ -54,6 +56,7 @@ pub const CPU: &[Step] = &[
     Step::LegalizeWideIndices,
     Step::Copies,
     Step::Expand,
+    Step::CountLoops,
     Step::Forward,
     Step::Optimise,
     Step::Sink,
@@ -72,6 +75,7 @@ pub const WGSL: &[Step] = &[
     Step::Print,
     Step::Contract,
     Step::FixScalars,
+    Step::CountLoops,
     Step::Coarsen,
     Step::CoarsenThreads,
     Step::Rows,
@@ -105,6 +109,7 @@ impl Step {
             Step::Print => "print",
             Step::Contract => "contract",
             Step::FixScalars => "fix-scalars",
+            Step::CountLoops => "count-loops",
             Step::Coarsen => "coarsen",
             Step::CoarsenThreads => "coarsen-threads",
             Step::Rows => "rows",
@@ -184,6 +189,7 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(module)
             }
+            Step::CountLoops => passes(module, &["count-loops"]),
             Step::Coarsen => {
                 match coarsen(&module, 0, self.threadgroups_per_workgroup) {
                     Some(coarse) => module.kernels[0] = coarse,

@@ -620,10 +620,31 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let [lower, last] = self.same_width([lower, last]);
         Some(Interval {
             low: lower.low,
-            high: last.high,
+            high: self.last_of_steps(lower, last.high, step),
             bits: lower.bits.max(last.bits),
             whole: true,
         })
+    }
+
+    /// The last index of a loop that goes up from `lower` and no further than `last`. Where all threads begin at one
+    /// and go in constant steps it is reached by these: a loop written out four times comes no nearer than four to
+    /// its end.
+    fn last_of_steps(&self, lower: Interval<'c>, last: IntValue<'c>, step: Value) -> IntValue<'c> {
+        let ty = last.get_type();
+        let step = self.analysis.constant_index(step);
+        let step = step
+            .and_then(|step| u32::try_from(step).ok())
+            .filter(|step| *step > 1);
+        let begins_at_one = lower.low == lower.high;
+        let Some(step) = step.filter(|_| begins_at_one && ty.get_bit_width() == 64) else {
+            return last;
+        };
+        // Without a round it is no greater than `last` either.
+        let e = &self.e;
+        let distance = e.sub(last, lower.low);
+        let step = ty.const_int(step.into(), false);
+        let beyond = e.builder.build_int_unsigned_rem(distance, step, "");
+        e.sub(last, beyond.expect(crate::emit::BUILT))
     }
 
     /// The interval of an integer over the threadgroup.

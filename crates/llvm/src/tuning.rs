@@ -102,7 +102,7 @@ pub(crate) const MOST_TERMS: usize = 6;
 
 /// Accesses of a segment whose bounds are tested in front of it, at most: beyond, the tests would cost too much. No
 /// measurement on record.
-pub(crate) const MOST_GUARDED_ACCESSES: usize = 48;
+pub(crate) const MOST_GUARDED_ACCESSES: usize = 112;
 
 /// The same with those of blocks, whose indices differ by constants: a norm of a row by each thread has 70 where its
 /// loops are written out. No measurement on record.

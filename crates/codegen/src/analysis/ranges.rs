@@ -200,7 +200,7 @@ impl Walk<'_> {
                 ) {
                     // The index never reaches `upper`, from the side it comes from.
                     let range = match step {
-                        (1.., _) => Some((lower.0, (upper.1 - 1).max(lower.0))),
+                        (1.., _) => Some((lower.0, last_of_steps(lower, upper.1, step))),
                         (_, ..=-1) => Some(((upper.0 + 1).min(lower.1), lower.1)),
                         _either_way => None,
                     };
@@ -380,6 +380,17 @@ impl Walk<'_> {
                 .map(|size| below(i128::from(size))),
             _other_row => None,
         }
+    }
+}
+
+/// The last index that a loop reaches which goes up in steps and stops in front of `upper`; that of its first round if
+/// there is no other.
+fn last_of_steps(lower: Range, upper: i128, step: Range) -> i128 {
+    let last = (upper - 1).max(lower.0);
+    if lower.0 == lower.1 && step.0 == step.1 {
+        last - (last - lower.0) % step.0
+    } else {
+        last
     }
 }
 

@@ -16,6 +16,7 @@ pub mod coarsen;
 pub(crate) mod common;
 pub(crate) mod copies;
 pub mod cost;
+mod count_loops;
 mod cse;
 mod dead;
 mod fold;
@@ -54,6 +55,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "fold",
         run: |module, kernel, _| fold::run(module, kernel),
+    },
+    Pass {
+        name: "count-loops",
+        run: |_, kernel, _| count_loops::run(kernel),
     },
     Pass {
         name: "forward",

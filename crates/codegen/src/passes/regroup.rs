@@ -141,7 +141,7 @@ pub fn regroup(
     grids: Grids,
 ) -> Option<Regrouped> {
     let old = &module.kernels[index];
-    if !meets_nobody(module, index) {
+    if !threads_are_independent(module, index) {
         return None;
     }
     let mut kernel = old.clone();
@@ -195,7 +195,7 @@ pub fn regroup(
 ///
 /// # Panics
 /// If there is no kernel of that number.
-pub fn meets_nobody(module: &Module, index: usize) -> bool {
+pub fn threads_are_independent(module: &Module, index: usize) -> bool {
     let kernel = &module.kernels[index];
     let mut own = count(&kernel.body) <= REGROUPED_INSTRUCTIONS;
     own &= !kernel

@@ -6,7 +6,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use invar_codegen::passes::regroup::{Grids, Regrouped, Threadgroups, meets_nobody, regroup};
+use invar_codegen::passes::regroup::{
+    Grids, Regrouped, Threadgroups, regroup, threads_are_independent,
+};
 use invar_interp::GridSizes;
 use invar_ir::{Dim, verify};
 
@@ -41,7 +43,9 @@ pub(super) struct Regrouping {
 impl Regrouping {
     pub(super) fn of(source: &Source) -> Regrouping {
         Regrouping {
-            possible: with_room(PASSES_BYTES, || meets_nobody(&source.module, source.kernel)),
+            possible: with_room(PASSES_BYTES, || {
+                threads_are_independent(&source.module, source.kernel)
+            }),
             source: source.clone(),
             forms: Mutex::default(),
         }
