@@ -54,8 +54,15 @@ fn known_fields(item: &ItemStruct) -> Result<Vec<(&Ident, &Type)>> {
     let fields: Vec<_> = fields
         .filter_map(|f| Some((f.ident.as_ref()?, &f.ty)))
         .collect();
-    for (field, ty) in &fields {
-        foreign::known_element(ty)?;
+    fields
+        .iter()
+        .try_for_each(|(_, ty)| foreign::known_element(ty))?;
+    Ok(fields)
+}
+
+/// That no field is called as what sets another one.
+fn known_names(fields: &[(&Ident, &Type)]) -> Result<()> {
+    for (field, _) in fields {
         let other = fields.iter().find(|(n, _)| setter(n) == **field);
         if let Some((other, _)) = other {
             let why =
@@ -63,7 +70,7 @@ fn known_fields(item: &ItemStruct) -> Result<Vec<(&Ident, &Type)>> {
             return refuse(field, &why);
         }
     }
-    Ok(fields)
+    Ok(())
 }
 
 /// What sets a field.
@@ -76,6 +83,7 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
     let item: ItemStruct = syn::parse2(item)
         .map_err(|e| Error::new(e.span(), "kernels hold structs: no enums and no unions"))?;
     let fields = known_fields(&item)?;
+    known_names(&fields)?;
     known_layout(&item)?;
     Ok(described(&item, &fields))
 }
@@ -135,7 +143,6 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
     let texts: Vec<_> = names.iter().map(|n| n.unraw().to_string()).collect();
     let text = name.to_string();
     let numbers: Vec<u32> = (0..).take(names.len()).collect();
-    let sets: Vec<_> = names.iter().map(|n| setter(n)).collect();
     let padding = format!(
         "there are unused bytes between or behind the fields of `{name}`: order them by size, or add fields"
     );
@@ -144,6 +151,17 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
         types.iter().map(|ty| of(ty)).collect()
     };
     let vals = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Val<#ty>));
+    // One that is called as a field was refused.
+    let sets = names.iter().zip(&vals).filter_map(|(field, ty)| {
+        let set = setter(field);
+        (!names.contains(&&set)).then(|| {
+            quote! {
+                #vis fn #set(&mut self, value: #ty) {
+                    self.#field = value;
+                }
+            }
+        })
+    });
     let parts = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Spot<#ty>));
     let data = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Data>));
     let stored = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Stored>));
@@ -177,11 +195,8 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
                 #vis fn #names(&self) -> #vals {
                     self.#names
                 }
-
-                #vis fn #sets(&mut self, value: #vals) {
-                    self.#names = value;
-                }
             )*
+            #(#sets)*
         }
 
         #[doc = concat!("Where a `", #text, "` lies in a kernel's memory.")]

@@ -577,14 +577,14 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
                     let #mutable #name: ::invar::kernel::Slice<#t> =
                         ::invar::kernel::AsSlice::as_slice(#name);
                 ));
-                quote!(impl ::invar::kernel::AsSlice<#t>)
+                quote_spanned!(source::located(t)=> impl ::invar::kernel::AsSlice<#t>)
             }
             Kind::SliceMut(t) => {
                 lent.extend(quote!(
                     let #mutable #name: ::invar::kernel::SliceMut<#t> =
                         ::invar::kernel::AsSliceMut::as_slice_mut(#name);
                 ));
-                quote!(impl ::invar::kernel::AsSliceMut<#t>)
+                quote_spanned!(source::located(t)=> impl ::invar::kernel::AsSliceMut<#t>)
             }
             Kind::Constants(t) => quote!(::invar::kernel::Constants<#t>),
             Kind::Threadgroup(t) => quote!(::invar::kernel::ThreadgroupArray<#t>),

@@ -27,7 +27,8 @@ use crate::report::{self, Style};
 /// by 4, by the dimensions in which the grid has more than one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no grid",
-    note = "how many threads run is `Grid::threads(n)` or `Grid::threads([w, h])`, or a `Dispatch`"
+    note = "how many threads run is `Grid::threads(n)` or `Grid::threads([w, h])`, or a `Dispatch`",
+    note = "a kernel calls no other kernel: what both do is a function under `#[device_fn]`"
 )]
 pub trait IntoDispatch {
     /// The grid and its threadgroups, for a kernel that says so much of them.
