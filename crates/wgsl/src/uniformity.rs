@@ -404,7 +404,9 @@ impl<'a> Walk<'a> {
                     states.push(std::mem::take(&mut self.variables));
                 }
                 self.join(states);
-                return (after, ends.without(Ends::BREAK).or(Ends::NEXT));
+                // Who breaks is there again behind the `switch`.
+                let ends = ends.without(Ends::BREAK).or(Ends::NEXT);
+                return (if ends == Ends::NEXT { flow } else { after }, ends);
             }
             Statement::Loop {
                 body,

@@ -75,6 +75,24 @@ fn loaded_for_all(@builtin(local_invocation_index) i: u32) {
 }
 
 @compute @workgroup_size(64)
+fn breaks_out_of_a_switch(@builtin(local_invocation_index) i: u32) {
+  switch settings.count {
+    case 0u: {
+      workgroupBarrier();
+    }
+    case 1u: {
+      if i > 3u {
+        break;
+      }
+      y[i] = 2u;
+    }
+    default: {
+    }
+  }
+  workgroupBarrier();
+}
+
+@compute @workgroup_size(64)
 fn leaves_together(@builtin(workgroup_id) group: vec3u) {
   if group.x > settings.count {
     return;
