@@ -117,7 +117,7 @@ pub fn write(
              threads are active"
         );
         let error = Diagnostic::error(Rule::UnsupportedFeature, found.span, message);
-        errors.push(error.help("leave `collectives(active)` out, with every collective where the whole simdgroup comes"));
+        errors.push(error.help("run it on the `cpu` or `checked` device"));
     }
     refuse_types(&module, found, options, &mut errors);
     if !errors.is_empty() {

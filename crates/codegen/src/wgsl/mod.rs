@@ -132,7 +132,7 @@ pub fn write(
     if found.active_collectives {
         let message = format!(
             "kernel `@{kernel}` has collectives over the active threads, and WGSL does not promise which \
-             threads are active"
+             threads are active; the `cpu` and `checked` devices know"
         );
         return fail(Rule::UnsupportedFeature, span, message);
     }
