@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use invar::{Arg as DeviceArg, ByteBuffer, CompileOptions, Device, Error, Texture, TextureShape};
+use invar::{Arg as DeviceArg, ByteBuffer, CompileOptions, Device, Error, Texture};
 use invar_interp::Arg;
 use invar_interp::case::Bound;
 use invar_ir::text::case::RunCase;
@@ -190,12 +190,8 @@ fn measure(
             Ok(Some(Held::Buffer(buffer)))
         }
         Arg::Texture(shape, memory) => {
-            let TextureShape {
-                format,
-                width,
-                height,
-            } = *shape;
-            let texture = Texture::new(device, format, width, height, memory.bytes())?;
+            let texture = Texture::of_shape(device, *shape)?;
+            texture.write(memory.bytes())?;
             Ok(Some(Held::Texture(texture)))
         }
         Arg::Scalar(_) | Arg::ThreadgroupLength(_) => Ok(None),

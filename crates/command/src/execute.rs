@@ -379,6 +379,10 @@ impl Out<'_> {
     fn check(&self, arg: &Arg) -> Result<(), Refusal> {
         let name = self.name;
         match (arg, picture::is_picture(&self.path)) {
+            (Arg::Texture(shape, _), true) if shape.depth > 1 => Err(Refusal(format!(
+                "--out {name}: the texture has {} slices, and a picture is one; write {name}=@{name}.npy",
+                shape.depth
+            ))),
             (Arg::Texture(shape, _), true) => {
                 let kind = picture::kind(shape.format);
                 kind.map_err(|why| Refusal(format!("--out {name}: {why}")))?;
@@ -399,13 +403,13 @@ fn write_texture(out: &Out, shape: TextureShape, bytes: &[u8]) -> Result<(), Ref
         picture::write(&out.destination, &out.path, shape, bytes)?;
         return Ok(());
     }
+    let [width, height, depth] = shape.extents().map(u64::from);
+    let slices = (depth > 1).then_some(depth).into_iter();
     let array = Array {
         scalar: stored(shape.format),
-        shape: vec![
-            shape.height.into(),
-            shape.width.into(),
-            shape.format.channels().into(),
-        ],
+        shape: slices
+            .chain([height, width, shape.format.channels().into()])
+            .collect(),
         bytes: bytes.to_vec(),
     };
     npy::write_to(&out.destination, &array)?;

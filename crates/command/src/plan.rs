@@ -309,9 +309,7 @@ fn texels_written(kernel: &Kernel, args: &[(Named, Expr)]) -> Option<[u32; 3]> {
         })
     };
     let mut sizes = args.iter().filter_map(|(name, expr)| match &expr.kind {
-        ExprKind::Texture { shape, .. } if written(&name.name) => {
-            Some([shape.width, shape.height, 1])
-        }
+        ExprKind::Texture { shape, .. } if written(&name.name) => Some(shape.extents()),
         _not_written => None,
     });
     sizes.next().filter(|_| sizes.next().is_none())

@@ -18,7 +18,7 @@ use crate::checkers::{
 };
 use crate::data_race::{DataRaces, RaceKey};
 use crate::dispatch::{Arg, Dispatch, Given, Options, check_arguments, check_grid};
-use crate::observe::{Lines, ObjectInfo, Observer};
+use crate::observe::{Lines, ObjectInfo, Observer, texel_name};
 use crate::program::{Program, Slot};
 use crate::requires::{check_contents, check_requirements};
 use crate::schedule::{prepare, run_program};
@@ -630,10 +630,7 @@ fn texel_difference(
     let texel = at / shape.format.texel_bytes();
     let channel = at % shape.format.texel_bytes() / scalar.size_bytes();
     let component = shape.format.component(channel as u32) as usize;
-    let (x, y) = (
-        texel % u64::from(shape.width),
-        texel / u64::from(shape.width),
-    );
+    let place = texel_name(shape.extents(), texel);
     let part = ["x", "y", "z", "w"][component];
-    Some((format!("{name}[{x}, {y}].{part}"), value(first), value(now)))
+    Some((format!("{name}{place}.{part}"), value(first), value(now)))
 }

@@ -556,6 +556,9 @@ fn check_texture(texture: TextureType, arg: Given<'_>) -> Result<(), String> {
             component(format)
         ));
     }
+    if let Some(why) = texture.dimension.refuses(shape) {
+        return Err(format!("{why}, expected a {texture}"));
+    }
     if texture.access.memory().can_write() && !writable {
         return Err(
             "is read-only memory, but the kernel writes it: pass it as writable".to_string(),
@@ -563,10 +566,11 @@ fn check_texture(texture: TextureType, arg: Given<'_>) -> Result<(), String> {
     }
     if size_bytes != shape.size_bytes() {
         return Err(format!(
-            "has {size_bytes} bytes, but a {} texture of {}x{} has {}",
+            "has {size_bytes} bytes, but a {} texture of {}x{}x{} has {}",
             format.name(),
             shape.width,
             shape.height,
+            shape.depth,
             shape.size_bytes()
         ));
     }

@@ -36,9 +36,9 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 }
                 Memory::Alloc(_) | Memory::Constant(_) => false,
             };
-            let row = match memory {
+            let extents = match memory {
                 Memory::Param(i) => match args.get(i as usize) {
-                    Some(Arg::Texture(shape, _)) => Some(shape.width.into()),
+                    Some(Arg::Texture(shape, _)) => Some(shape.extents()),
                     Some(_) | None => None,
                 },
                 Memory::Alloc(_) | Memory::Constant(_) => None,
@@ -54,7 +54,7 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 space: info.as_ref().map_or(AddressSpace::Constant, |i| i.space),
                 writable: !scalar_param && info.is_some_and(|i| i.access.can_write()),
                 length: *length,
-                row,
+                extents,
                 element_locations: object.element_locations,
                 parts,
                 scalars: object.locations.iter().map(|(_, s)| *s).collect(),

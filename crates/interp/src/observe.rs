@@ -83,8 +83,8 @@ pub struct ObjectInfo {
     pub writable: bool,
     /// Elements bound for this run; of a thread array, a thread's.
     pub length: u64,
-    /// Of a texture, how many texels a row has.
-    pub row: Option<u64>,
+    /// Of a texture, its width, height and depth.
+    pub extents: Option<[u32; 3]>,
     /// Locations (scalars, L1) in an element.
     pub element_locations: u64,
     /// How to call each location of an element: `""`, `.x`, `.position[2]`.
@@ -99,10 +99,24 @@ impl ObjectInfo {
         let element = location / self.element_locations.max(1);
         let part = (location % self.element_locations.max(1)) as usize;
         let part = self.parts.get(part).map_or("", String::as_str);
-        match self.row {
-            Some(row) => format!("{}[{}, {}]{part}", self.name, element % row, element / row),
+        match self.extents {
+            Some(extents) => format!("{}{}{part}", self.name, texel_name(extents, element)),
             None => format!("{}[{element}]{part}", self.name),
         }
+    }
+}
+
+/// How a texel is called: `[3, 4]`, of three coordinates where there are several slices.
+pub(crate) fn texel_name([width, height, depth]: [u32; 3], texel: u64) -> String {
+    let (width, height) = (u64::from(width), u64::from(height));
+    let (x, y, z) = (
+        texel % width,
+        texel / width % height,
+        texel / width / height,
+    );
+    match depth {
+        1 => format!("[{x}, {y}]"),
+        _several => format!("[{x}, {y}, {z}]"),
     }
 }
 

@@ -2,7 +2,8 @@
 //! them: the texels that lanes touch, with a location for each of four components, whatever the format has.
 
 use invar_ir::TextureFunction;
-use invar_texture::{Sampler, TextureShape, read, sample, write};
+use invar_texture::sample::Place as Spot;
+use invar_texture::{Sampled, TextureShape, gather, read, sample, write};
 
 use crate::access::{NOWHERE, for_each_lane};
 use crate::dispatch::Arg;
@@ -22,6 +23,9 @@ impl Run<'_, '_, '_> {
         match texture.function {
             TextureFunction::Width => self.size(simd, texture, shape.width),
             TextureFunction::Height => self.size(simd, texture, shape.height),
+            TextureFunction::Depth | TextureFunction::ArraySize => {
+                self.size(simd, texture, shape.depth);
+            }
             TextureFunction::Read => {
                 self.place(simd, texture, shape);
                 self.show_texels(group, simd, texture, shape, Kind::Read, 0, &[]);
@@ -38,7 +42,13 @@ impl Run<'_, '_, '_> {
             }
             TextureFunction::Write => self.write_texels(group, simd, texture, shape),
             TextureFunction::Sample(sampler) => {
-                self.sample_texels(group, simd, texture, (shape, sampler));
+                let how = |bytes: &[u8], place| sample(shape, bytes, sampler, place);
+                self.sample_texels(group, simd, texture, shape, &how);
+            }
+            TextureFunction::Gather { component, sampler } => {
+                let component = usize::from(component);
+                let how = |bytes: &[u8], place| gather(shape, bytes, sampler, place, component);
+                self.sample_texels(group, simd, texture, shape, &how);
             }
         }
     }
@@ -52,8 +62,8 @@ impl Run<'_, '_, '_> {
     fn place(&mut self, simd: &Simdgroup, texture: &Texture, shape: TextureShape) {
         self.addresses.bytes.fill(NOWHERE);
         for_each_lane(simd.mask, |lane| {
-            let [x, y] = coordinates(simd, texture, lane);
-            self.set_texel(lane, shape, shape.texel(x, y));
+            let at = coordinates(simd, texture, lane);
+            self.set_texel(lane, shape, shape.texel(at));
         });
     }
 
@@ -103,26 +113,43 @@ impl Run<'_, '_, '_> {
         group: &Place,
         simd: &mut Simdgroup,
         texture: &Texture,
-        (shape, sampler): (TextureShape, Sampler),
+        shape: TextureShape,
+        how: &dyn Fn(&[u8], Spot) -> Sampled,
     ) {
         let size = self.program.simdgroup_size as usize;
-        let mut touched = vec![[None; 4]; size];
+        let axes = texture.at.iter().filter(|at| at.scalar.is_float()).count();
+        let mut touched = vec![[None; 8]; size];
+        let mut beyond = 0u128;
         let bytes = self.args[texture.param as usize].bytes();
         for_each_lane(simd.mask, |lane| {
             let float = |i: usize| {
                 let column = texture.at.get(i).map_or(0, |at| at.column as usize);
                 f32::from_bits(simd.registers[column + lane] as u32)
             };
-            let sampled = sample(shape, bytes, sampler, [float(0), float(1)]);
+            let element = texture.at.get(axes).map(|at| {
+                let bits = simd.registers[at.column as usize + lane];
+                at.scalar.integer(bits)
+            });
+            let is_element = |e: i128| (0..i128::from(shape.depth)).contains(&e);
+            beyond |= u128::from(element.is_some_and(|e| !is_element(e))) << lane;
+            let place = Spot {
+                at: [0, 1, 2].map(|i| if i < axes { float(i) } else { 0.0 }),
+                axes,
+                element,
+            };
+            let sampled = how(bytes, place);
             touched[lane] = sampled.texels;
             for (c, bits) in sampled.components.into_iter().enumerate() {
                 simd.registers[texture.value as usize + c * size + lane] = bits.into();
             }
         });
+        if beyond != 0 && self.observed() {
+            self.show_texels_outside(group, simd, texture, shape, true, beyond);
+        }
         if !self.watched[texture.object as usize] {
             return;
         }
-        for corner in 0..4 {
+        for corner in 0..8 {
             for (lane, texels) in touched.iter().enumerate() {
                 self.set_texel(lane, shape, texels[corner]);
             }
@@ -193,11 +220,21 @@ impl Run<'_, '_, '_> {
         outside: u128,
     ) {
         let lane = outside.trailing_zeros();
-        let [x, y] = coordinates(simd, texture, lane as usize);
-        let (index, length, what) = match (0..i128::from(shape.width)).contains(&x) {
-            true => (y, shape.height, "row"),
-            false => (x, shape.width, "column"),
+        let at = coordinates(simd, texture, lane as usize);
+        let names = ["column", "row", "slice"];
+        let outside_of = |i: &usize| !(0..i128::from(shape.extents()[*i])).contains(&at[*i]);
+        let samples = texture.function.samples();
+        let axis = match samples {
+            // Of a sample only the element of an array can be beyond.
+            true => 2,
+            false => (0..3).find(outside_of).unwrap_or(0),
         };
+        let place = match samples {
+            true => texture.at.len() - 1,
+            false => axis,
+        };
+        let index = integer(simd, texture, place, lane as usize);
+        let (length, what) = (shape.extents()[axis], names[axis]);
         let event = observe::OutOfBounds {
             who: group.who(simd),
             site: texture.site,
@@ -217,10 +254,13 @@ impl Run<'_, '_, '_> {
 }
 
 /// The integer coordinates of a lane, as mathematical integers.
-fn coordinates(simd: &Simdgroup, texture: &Texture, lane: usize) -> [i128; 2] {
-    [0, 1].map(|i| {
-        texture.at.get(i).map_or(0, |at| {
-            at.scalar.integer(simd.registers[at.column as usize + lane])
-        })
+fn coordinates(simd: &Simdgroup, texture: &Texture, lane: usize) -> [i128; 3] {
+    [0, 1, 2].map(|i| integer(simd, texture, i, lane))
+}
+
+/// One of them; 0 where there is none.
+fn integer(simd: &Simdgroup, texture: &Texture, i: usize, lane: usize) -> i128 {
+    texture.at.get(i).map_or(0, |at| {
+        at.scalar.integer(simd.registers[at.column as usize + lane])
     })
 }

@@ -287,9 +287,14 @@ impl InstKind {
                 args,
             } => {
                 let mode = match function {
-                    TextureFunction::Read | TextureFunction::Sample(_) => AccessMode::Read,
+                    TextureFunction::Read
+                    | TextureFunction::Sample(_)
+                    | TextureFunction::Gather { .. } => AccessMode::Read,
                     TextureFunction::Write => AccessMode::Write,
-                    TextureFunction::Width | TextureFunction::Height => return SmallVec::new(),
+                    TextureFunction::Width
+                    | TextureFunction::Height
+                    | TextureFunction::Depth
+                    | TextureFunction::ArraySize => return SmallVec::new(),
                 };
                 // Without an operand it is none that the verifier lets pass.
                 (args.first())

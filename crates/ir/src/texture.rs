@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use invar_texture::{Coding, Numbers, PixelFormat, Sampler};
+use invar_texture::{Coding, Numbers, PixelFormat, Sampler, TextureShape};
 use serde::{Deserialize, Serialize};
 
 use crate::builder::KernelBuilder;
@@ -20,21 +20,62 @@ use crate::types::{ElementType, Scalar, Type};
 pub enum Dimension {
     /// In rows and columns: `texture2d`.
     D2,
+    /// In one row: `texture1d`.
+    D1,
+    /// In slices of rows and columns that have nothing to do with each other: `texture2d_array`.
+    D2Array,
+    /// In three directions: `texture3d`.
+    D3,
 }
 
 impl Dimension {
+    /// Every arrangement.
+    pub const ALL: [Dimension; 4] = [
+        Dimension::D1,
+        Dimension::D2,
+        Dimension::D2Array,
+        Dimension::D3,
+    ];
+
     /// The word for it in the text form.
     pub const fn name(self) -> &'static str {
         match self {
+            Dimension::D1 => "texture1d",
             Dimension::D2 => "texture2d",
+            Dimension::D2Array => "texture2d_array",
+            Dimension::D3 => "texture3d",
         }
     }
 
-    /// How many coordinates a texel has.
+    /// How many coordinates a texel has, the element of an array included.
     pub const fn coordinates(self) -> usize {
         match self {
+            Dimension::D1 => 1,
             Dimension::D2 => 2,
+            Dimension::D2Array | Dimension::D3 => 3,
         }
+    }
+
+    /// How many coordinates of a sample lie between texels.
+    pub const fn axes(self) -> usize {
+        match self {
+            Dimension::D1 => 1,
+            Dimension::D2 | Dimension::D2Array => 2,
+            Dimension::D3 => 3,
+        }
+    }
+
+    /// Why a texture of that shape is none of this arrangement, if it is not.
+    pub fn refuses(self, shape: TextureShape) -> Option<String> {
+        let (rows, slices) = match self {
+            Dimension::D1 => (false, false),
+            Dimension::D2 => (true, false),
+            Dimension::D2Array | Dimension::D3 => (true, true),
+        };
+        if !rows && shape.height > 1 {
+            return Some(format!("has {} rows", shape.height));
+        }
+        (!slices && shape.depth > 1).then(|| format!("has {} slices", shape.depth))
     }
 }
 
@@ -94,8 +135,17 @@ pub struct TextureType {
 impl TextureType {
     /// A texture of rows and columns.
     pub const fn d2(component: Scalar, access: TextureAccess) -> TextureType {
+        TextureType::new(Dimension::D2, component, access)
+    }
+
+    /// A texture of that arrangement.
+    pub const fn new(
+        dimension: Dimension,
+        component: Scalar,
+        access: TextureAccess,
+    ) -> TextureType {
         TextureType {
-            dimension: Dimension::D2,
+            dimension,
             component,
             access,
         }
@@ -179,18 +229,32 @@ pub enum TextureFunction {
     Sample(Sampler),
     /// How many texels a row has.
     Width,
-    /// How many rows there are.
+    /// How many rows a slice has.
     Height,
+    /// How many slices a texture of three dimensions has.
+    Depth,
+    /// How many elements an array has.
+    ArraySize,
+    /// Gives a component of the four texels that a linear sample of two dimensions is made of.
+    Gather {
+        /// Which: 0 to 3.
+        component: u8,
+        /// How coordinates lead to texels; its filter means nothing.
+        sampler: Sampler,
+    },
 }
 
 impl TextureFunction {
     /// The words of all functions.
-    pub const NAMES: [&str; 5] = [
+    pub const NAMES: [&str; 8] = [
         "texture_read",
         "texture_write",
         "texture_sample",
         "texture_width",
         "texture_height",
+        "texture_depth",
+        "texture_array_size",
+        "texture_gather",
     ];
 
     /// The word for it in the text form.
@@ -201,29 +265,78 @@ impl TextureFunction {
             TextureFunction::Sample(_) => "texture_sample",
             TextureFunction::Width => "texture_width",
             TextureFunction::Height => "texture_height",
+            TextureFunction::Depth => "texture_depth",
+            TextureFunction::ArraySize => "texture_array_size",
+            TextureFunction::Gather { .. } => "texture_gather",
         }
     }
 
     /// Whether it asks for a size, and touches no texel.
     pub const fn is_query(self) -> bool {
-        matches!(self, TextureFunction::Width | TextureFunction::Height)
+        match self {
+            TextureFunction::Width
+            | TextureFunction::Height
+            | TextureFunction::Depth
+            | TextureFunction::ArraySize => true,
+            TextureFunction::Read
+            | TextureFunction::Write
+            | TextureFunction::Sample(_)
+            | TextureFunction::Gather { .. } => false,
+        }
+    }
+
+    /// Whether it takes coordinates between texels.
+    pub const fn samples(self) -> bool {
+        matches!(
+            self,
+            TextureFunction::Sample(_) | TextureFunction::Gather { .. }
+        )
+    }
+
+    /// Whether textures of an arrangement have it.
+    pub const fn is_of(self, dimension: Dimension) -> bool {
+        match (self, dimension) {
+            (TextureFunction::Height, dimension) => !matches!(dimension, Dimension::D1),
+            (TextureFunction::Depth, dimension) => matches!(dimension, Dimension::D3),
+            (TextureFunction::ArraySize, dimension) => matches!(dimension, Dimension::D2Array),
+            (TextureFunction::Gather { .. }, dimension) => {
+                matches!(dimension, Dimension::D2 | Dimension::D2Array)
+            }
+            (
+                TextureFunction::Read
+                | TextureFunction::Write
+                | TextureFunction::Sample(_)
+                | TextureFunction::Width,
+                _,
+            ) => true,
+        }
     }
 
     /// How many operands it takes.
     pub const fn operand_count(self, dimension: Dimension) -> usize {
         match self {
-            TextureFunction::Read | TextureFunction::Sample(_) => dimension.coordinates(),
+            TextureFunction::Read | TextureFunction::Sample(_) | TextureFunction::Gather { .. } => {
+                dimension.coordinates()
+            }
             TextureFunction::Write => dimension.coordinates() + 1,
-            TextureFunction::Width | TextureFunction::Height => 0,
+            TextureFunction::Width
+            | TextureFunction::Height
+            | TextureFunction::Depth
+            | TextureFunction::ArraySize => 0,
         }
     }
 
     /// The type of what it gives of a texture, if it gives anything.
     pub const fn result(self, texture: TextureType) -> Option<Type> {
         match self {
-            TextureFunction::Read | TextureFunction::Sample(_) => Some(texture.texel()),
+            TextureFunction::Read | TextureFunction::Sample(_) | TextureFunction::Gather { .. } => {
+                Some(texture.texel())
+            }
             TextureFunction::Write => None,
-            TextureFunction::Width | TextureFunction::Height => Some(Type::U32),
+            TextureFunction::Width
+            | TextureFunction::Height
+            | TextureFunction::Depth
+            | TextureFunction::ArraySize => Some(Type::U32),
         }
     }
 }
@@ -300,6 +413,59 @@ impl KernelBuilder {
     pub fn texture_sample(&mut self, texture: Memory, sampler: Sampler, at: &[Value]) -> Value {
         self.texture_function(texture, TextureFunction::Sample(sampler), at)
             .unwrap_or_else(|| unreachable!("a sample gives a value"))
+    }
+
+    /// A component (0 to 3) of the four texels that a linear sample of two dimensions is made of: those at the
+    /// lower left, the lower right, the upper right and the upper left.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let map = k.texture("map", TextureType::d2(Scalar::F32, TextureAccess::Sample));
+    /// let middle = k.const_f32(0.5);
+    /// let heights = k.texture_gather(map, 0, Default::default(), &[middle, middle]);
+    /// # let _ = heights;
+    /// ```
+    pub fn texture_gather(
+        &mut self,
+        texture: Memory,
+        component: u8,
+        sampler: Sampler,
+        at: &[Value],
+    ) -> Value {
+        let function = TextureFunction::Gather { component, sampler };
+        self.texture_function(texture, function, at)
+            .unwrap_or_else(|| unreachable!("a gather gives a value"))
+    }
+
+    /// How many slices a texture of three dimensions has, as `u32`.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let ty = TextureType::new(Dimension::D3, Scalar::F32, TextureAccess::Read);
+    /// let volume = k.texture("volume", ty);
+    /// let depth = k.texture_depth(volume);
+    /// assert_eq!(k.ty(depth), Type::U32);
+    /// ```
+    pub fn texture_depth(&mut self, texture: Memory) -> Value {
+        self.texture_function(texture, TextureFunction::Depth, &[])
+            .unwrap_or_else(|| unreachable!("a query gives a value"))
+    }
+
+    /// How many elements an array of textures has, as `u32`.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let ty = TextureType::new(Dimension::D2Array, Scalar::F32, TextureAccess::Read);
+    /// let frames = k.texture("frames", ty);
+    /// let count = k.texture_array_size(frames);
+    /// assert_eq!(k.ty(count), Type::U32);
+    /// ```
+    pub fn texture_array_size(&mut self, texture: Memory) -> Value {
+        self.texture_function(texture, TextureFunction::ArraySize, &[])
+            .unwrap_or_else(|| unreachable!("a query gives a value"))
     }
 
     /// How many texels a row of a texture has, as `u32`.

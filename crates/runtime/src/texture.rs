@@ -49,8 +49,13 @@ impl fmt::Debug for Texture {
             format,
             width,
             height,
+            depth,
         } = self.shape;
-        write!(f, "{} texture of {width}x{height}", format.name())
+        write!(f, "{} texture of {width}x{height}", format.name())?;
+        match depth {
+            1 => Ok(()),
+            _several => write!(f, "x{depth}"),
+        }
     }
 }
 
@@ -67,6 +72,15 @@ impl Texture {
     ) -> Result<Texture, Error> {
         let shape = TextureShape::new(format, width, height)
             .map_err(|why| Error::refused(Rule::InvalidArgument, why))?;
+        Texture::of_shape(device, shape)
+    }
+
+    /// One of zeros of a shape, which may have several slices: those of three dimensions, or the elements of an
+    /// array.
+    ///
+    /// # Errors
+    /// `out-of-memory`.
+    pub fn of_shape(device: &Device, shape: TextureShape) -> Result<Texture, Error> {
         let bytes = ByteBuffer::zeroed(device, shape.size_bytes() as usize)?;
         Ok(Texture { bytes, shape })
     }
@@ -161,7 +175,7 @@ impl ByFormats {
         let formats: Formats = shapes.iter().map(|s| s.map(|s| s.format)).collect();
         let executable = self.executable(device, formats)?;
         let sizes = shapes.iter().flatten();
-        let sizes = sizes.map(|s| Arg::vector([Const::from(s.width), Const::from(s.height)]));
+        let sizes = sizes.map(|s| Arg::vector(s.extents().map(Const::from)));
         let args: Vec<Arg> = call.args.iter().copied().chain(sizes).collect();
         let call = Call {
             dispatch: call.dispatch,

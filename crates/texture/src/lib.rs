@@ -18,6 +18,6 @@ pub mod shape;
 pub mod srgb;
 
 pub use format::{Coding, Numbers, PixelFormat};
-pub use sample::{Axis, Sampled, axis, read, sample, write};
+pub use sample::{Axis, Place, Sampled, axis, gather, read, sample, write};
 pub use sampler::{Address, Coordinates, Filter, Sampler};
 pub use shape::{MAX_EXTENT, MAX_TEXELS, TextureShape};

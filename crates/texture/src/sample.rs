@@ -24,6 +24,10 @@
 //! sample = fma(b, bottom - top, top)
 //! ```
 //!
+//! In one dimension it is `fma(a, t1 - t0, t0)`; in three `fma(c, back - front, front)` of two slices that are
+//! sampled so, with the weight `c` of z. A gather gives a component of the four texels of a linear sample of two
+//! dimensions, in the order `t01`, `t11`, `t10`, `t00`.
+//!
 //! The sum of products of the specification would be the same in real numbers; this one needs fewer operations
 //! and gives a texture of one value back exactly.
 
@@ -118,33 +122,121 @@ pub fn write(shape: TextureShape, bytes: &mut [u8], texel: Option<u64>, componen
 pub struct Sampled {
     /// The components: the bits of four `f32`, or of integers where the format has those.
     pub components: [u32; 4],
-    /// The numbers of the texels it was made of: the first only of a nearest sample.
-    pub texels: [Option<u64>; 4],
+    /// The numbers of the texels it was made of, by the bits of their place: 1 for the second along x, 2 along y,
+    /// 4 along z.
+    pub texels: [Option<u64>; 8],
 }
 
-/// A sample of a texture at `x` and `y`. Of integers only nearest ones have a meaning.
-pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, [x, y]: [f32; 2]) -> Sampled {
-    let x = axis(x, shape.width, sampler);
-    let y = axis(y, shape.height, sampler);
-    let texel = |i: usize, j: usize| {
-        let (x, y) = (x.texels[i]?, y.texels[j]?);
-        shape.texel(x.into(), y.into())
+/// Where a sample is taken: a coordinate for each axis that is sampled, and of an array its element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Coordinates of x, y and z.
+    pub at: [f32; 3],
+    /// How many of them there are.
+    pub axes: usize,
+    /// The element of an array.
+    pub element: Option<i128>,
+}
+
+impl Place {
+    /// One in a texture of two dimensions.
+    pub const fn d2(x: f32, y: f32) -> Place {
+        Place {
+            at: [x, y, 0.0],
+            axes: 2,
+            element: None,
+        }
+    }
+}
+
+/// The texels around a place, by the bits of their place; and the weights of the axes.
+struct Around {
+    values: [[u32; 4]; 8],
+    texels: [Option<u64>; 8],
+    weights: [f32; 3],
+}
+
+fn around(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> Around {
+    let extents = shape.extents();
+    let flat = Axis {
+        texels: [Some(0); 2],
+        weight: 0.0,
     };
-    let texels = [texel(0, 0), texel(1, 0), texel(0, 1), texel(1, 1)];
-    let values = texels.map(|texel| match texel {
-        Some(_) => read(shape, bytes, texel),
-        None => shape
-            .format
-            .decode(&[0; 16][..shape.format.texel_bytes() as usize]),
+    let axes: [Axis; 3] = std::array::from_fn(|i| match i < place.axes {
+        true => axis(place.at[i], extents[i], sampler),
+        false => flat,
     });
+    // An element that is not there has zeros, as what is out of bounds.
+    let missing = place
+        .element
+        .is_some_and(|e| !(0..i128::from(shape.depth)).contains(&e));
+    let mut texels = [None; 8];
+    let mut values = [[0; 4]; 8];
+    for corner in 0..8usize {
+        let beyond = (0..3).any(|i| corner >> i & 1 == 1 && i >= place.axes);
+        if missing || beyond || sampler.filter == Filter::Nearest && corner > 0 {
+            continue;
+        }
+        let index = |i: usize| axes[i].texels[corner >> i & 1].map(i128::from);
+        let z = || place.element.or_else(|| index(2));
+        texels[corner] = (|| shape.texel([index(0)?, index(1)?, z()?]))();
+        values[corner] = match texels[corner] {
+            Some(_) => read(shape, bytes, texels[corner]),
+            None => shape
+                .format
+                .decode(&[0; 16][..shape.format.texel_bytes() as usize]),
+        };
+    }
+    Around {
+        values,
+        texels,
+        weights: axes.map(|axis| axis.weight),
+    }
+}
+
+/// A sample of a texture. Of integers only nearest ones have a meaning.
+pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> Sampled {
+    let Around {
+        values,
+        texels,
+        weights,
+    } = around(shape, bytes, sampler, place);
     let components = match sampler.filter {
         Filter::Nearest => values[0],
         Filter::Linear => [0, 1, 2, 3].map(|c| {
-            let [t00, t10, t01, t11] = values.map(|v| f32::from_bits(v[c]));
-            let top = x.weight.mul_add(t10 - t00, t00);
-            let bottom = x.weight.mul_add(t11 - t01, t01);
-            y.weight.mul_add(bottom - top, top).to_bits()
+            let mut left = values.map(|v| f32::from_bits(v[c]));
+            for (i, weight) in weights.iter().enumerate().take(place.axes) {
+                for corner in 0..8 {
+                    if corner >> i & 1 == 0 {
+                        let (first, second) = (left[corner], left[corner | 1 << i]);
+                        left[corner] = weight.mul_add(second - first, first);
+                    }
+                }
+            }
+            left[0].to_bits()
         }),
     };
     Sampled { components, texels }
+}
+
+/// The corners that a gather gives, in its order.
+pub const GATHERED: [usize; 4] = [2, 3, 1, 0];
+
+/// One component of the four texels that a linear sample of two dimensions is made of.
+pub fn gather(
+    shape: TextureShape,
+    bytes: &[u8],
+    sampler: Sampler,
+    place: Place,
+    component: usize,
+) -> Sampled {
+    let sampler = Sampler {
+        filter: Filter::Linear,
+        ..sampler
+    };
+    let Around { values, texels, .. } = around(shape, bytes, sampler, place);
+    Sampled {
+        components: GATHERED.map(|corner| values[corner][component]),
+        texels,
+    }
 }

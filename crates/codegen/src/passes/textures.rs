@@ -1,8 +1,8 @@
 //! Textures as buffers: for targets that have no way of their own to reach texels as the reference machine does.
 //!
 //! Each texture parameter becomes a buffer of words, one, two or four for a texel (a byte, 16 or 32 bits), and the
-//! kernel gets one more parameter for it behind all others, in the order of the textures: a `u32x2` of its width
-//! and height. Functions become the formulas of `invar-texture` written out, for the pixel formats that a dispatch
+//! kernel gets one more parameter for it behind all others, in the order of the textures: a `u32x3` of its width,
+//! height and depth. Functions become the formulas of `invar-texture` written out, for the pixel formats that a dispatch
 //! gives. Loads and stores never leave the buffer (B1, B2); what is beyond an edge, but in the buffer, conditions
 //! keep away. What is made is free
 //! of products that are added to something, so that contraction changes nothing of it (A8).
@@ -18,7 +18,7 @@ use invar_ir::{
     KernelBuilder, Memory, Module, Op, Param, ParamKind, Place, Scalar, Spaces, TextureFunction,
     Type, Value, ValueInfo, Width,
 };
-use invar_texture::sample::LIMIT;
+use invar_texture::sample::{GATHERED, LIMIT};
 use invar_texture::{Address, Coding, Coordinates, Filter, PixelFormat, Sampler, srgb};
 
 /// What is said of a texture where a kernel is written as text of a shading language by itself.
@@ -50,10 +50,8 @@ pub fn expand(
     for (number, format) in formats.iter().enumerate() {
         let texture = match (&found.params[number].kind, format) {
             (ParamKind::Texture(ty), Some(format)) => {
-                let access = ty.access.memory();
-                // All that there are have two dimensions.
-                let Dimension::D2 = ty.dimension;
-                Some(declare(found, number, *format, access))
+                let (access, dimension) = (ty.access.memory(), ty.dimension);
+                Some(declare(found, number, *format, (access, dimension)))
             }
             _no_texture => None,
         };
@@ -73,7 +71,12 @@ pub fn expand(
 }
 
 /// Makes a buffer of a texture parameter, and adds the parameter of its size.
-fn declare(kernel: &mut Kernel, number: usize, format: PixelFormat, access: Access) -> Texture {
+fn declare(
+    kernel: &mut Kernel,
+    number: usize,
+    format: PixelFormat,
+    (access, dimension): (Access, Dimension),
+) -> Texture {
     let words = Words::of(format);
     kernel.params[number].kind = ParamKind::Buffer {
         access,
@@ -83,7 +86,7 @@ fn declare(kernel: &mut Kernel, number: usize, format: PixelFormat, access: Acce
         unused_name(kernel, &format!("{}_size", kernel.params[number].name)).into();
     let value = Value(kernel.values.len() as u32);
     kernel.values.push(ValueInfo {
-        ty: Type::Vector(Scalar::U32, 2),
+        ty: Type::Vector(Scalar::U32, 3),
         name: Some(name.clone()),
     });
     let span = kernel.params[number].span;
@@ -93,6 +96,7 @@ fn declare(kernel: &mut Kernel, number: usize, format: PixelFormat, access: Acce
         memory: Memory::Param(number as u32),
         size: kernel.params.len() - 1,
         format,
+        dimension,
         words,
     }
 }
@@ -135,6 +139,7 @@ struct Texture {
     /// The parameter that holds its size.
     size: usize,
     format: PixelFormat,
+    dimension: Dimension,
     words: Words,
 }
 
@@ -205,6 +210,10 @@ fn call(
     let result = match *function {
         TextureFunction::Width => writer.extent(0),
         TextureFunction::Height => writer.extent(1),
+        TextureFunction::Depth | TextureFunction::ArraySize => writer.extent(2),
+        TextureFunction::Gather { component, sampler } => {
+            writer.gather(sampler, args, usize::from(component))
+        }
         TextureFunction::Read => writer.read(args),
         TextureFunction::Sample(sampler) => writer.sample(sampler, args),
         TextureFunction::Write => {
@@ -227,7 +236,7 @@ struct Axis {
 struct Writer<'a> {
     b: &'a mut KernelBuilder,
     texture: Texture,
-    /// Width and height.
+    /// Width, height and depth.
     size: Value,
     tables: Option<Tables>,
 }
@@ -267,7 +276,7 @@ impl Writer<'_> {
         self.b.op(Op::AsType, Type::Scalar(to), &[value])
     }
 
-    /// Width or height, by the number of the axis.
+    /// Width, height or depth, by the number of the axis.
     fn extent(&mut self, axis: u32) -> Value {
         let axis = self.u32(axis);
         self.op(Op::Extract, &[self.size, axis])
@@ -291,12 +300,43 @@ impl Writer<'_> {
 
     /// The number of the texel at integer coordinates, and whether there is one; else it is any number.
     fn texel_at(&mut self, at: &[Value]) -> (Value, Value) {
-        let (width, height) = (self.extent(0), self.extent(1));
-        let (x, x_inside) = self.coordinate(at[0], width);
-        let (y, y_inside) = self.coordinate(at[1], height);
-        let inside = self.op(Op::And, &[x_inside, y_inside]);
-        let row = self.op(Op::Mul, &[y, width]);
-        (self.op(Op::Add, &[row, x]), inside)
+        let mut places = Vec::new();
+        let mut all_inside = None;
+        for (axis, coordinate) in at.iter().enumerate() {
+            let extent = self.extent(axis as u32);
+            let (place, inside) = self.coordinate(*coordinate, extent);
+            places.push(place);
+            all_inside = Some(match all_inside {
+                Some(others) => self.op(Op::And, &[others, inside]),
+                None => inside,
+            });
+        }
+        let number = self.number(&places);
+        match all_inside {
+            Some(inside) => (number, inside),
+            None => unreachable!("every texture has an axis"),
+        }
+    }
+
+    /// The number of the texel at these places, of one integer type: slice after slice, row after row.
+    fn number(&mut self, places: &[Value]) -> Value {
+        let scalar = self.b.ty(places[0]).component_scalar();
+        let mut number = None;
+        for (axis, place) in places.iter().enumerate().rev() {
+            number = Some(match number {
+                Some(above) => {
+                    let extent = self.extent(axis as u32);
+                    let extent = self.cast(scalar, extent);
+                    let before = self.op(Op::Mul, &[above, extent]);
+                    self.op(Op::Add, &[before, *place])
+                }
+                None => *place,
+            });
+        }
+        match number {
+            Some(number) => number,
+            None => unreachable!("every texture has an axis"),
+        }
     }
 
     fn place(&self, texel: Value) -> Place {
@@ -338,7 +378,7 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, args: &[Value]) {
-        let (at, value) = args.split_at(2);
+        let (at, value) = args.split_at(args.len() - 1);
         let (texel, inside) = self.texel_at(at);
         let components = [0, 1, 2, 3].map(|c| {
             let c = self.u32(c);
@@ -378,46 +418,86 @@ impl Writer<'_> {
     }
 
     fn sample(&mut self, sampler: Sampler, args: &[Value]) -> Value {
-        let x = self.axis(sampler, args[0], 0);
-        let y = self.axis(sampler, args[1], 1);
-        let (Some(x_weight), Some(y_weight)) = (x.weight, y.weight) else {
-            let nearest = self.corner(&x, 0, &y, 0);
-            return self.vector(nearest);
+        let (axes, element) = self.axes(sampler, args);
+        let count = match sampler.filter {
+            Filter::Nearest => 1,
+            Filter::Linear => 1 << axes.len(),
         };
-        let t00 = self.corner(&x, 0, &y, 0);
-        let t10 = self.corner(&x, 1, &y, 0);
-        let t01 = self.corner(&x, 0, &y, 1);
-        let t11 = self.corner(&x, 1, &y, 1);
-        let components = [0, 1, 2, 3].map(|c| {
-            let top = self.between(t00[c], t10[c], x_weight);
-            let bottom = self.between(t01[c], t11[c], x_weight);
-            self.between(top, bottom, y_weight)
+        let mut left: Vec<[Value; 4]> = (0..count)
+            .map(|corner| self.corner(&axes, element, corner))
+            .collect();
+        for (i, axis) in axes.iter().enumerate() {
+            let Some(weight) = axis.weight else { break };
+            for corner in (0..count).filter(|corner| corner >> i & 1 == 0) {
+                let (first, second) = (left[corner], left[corner | 1 << i]);
+                left[corner] = [0, 1, 2, 3].map(|c| self.between(first[c], second[c], weight));
+            }
+        }
+        let sampled = self.there(element, left[0]);
+        self.vector(sampled)
+    }
+
+    fn gather(&mut self, sampler: Sampler, args: &[Value], component: usize) -> Value {
+        let linear = Sampler {
+            filter: Filter::Linear,
+            ..sampler
+        };
+        let (axes, element) = self.axes(linear, args);
+        let gathered = GATHERED.map(|corner| self.corner(&axes, element, corner)[component]);
+        let gathered = self.there(element, gathered);
+        self.vector(gathered)
+    }
+
+    /// What the coordinates of a sample lead to; and of an array the element, and whether there is one.
+    fn axes(&mut self, sampler: Sampler, args: &[Value]) -> (Vec<Axis>, Option<(Value, Value)>) {
+        let count = self.texture.dimension.axes();
+        let axes = (0..count)
+            .map(|axis| self.axis(sampler, args[axis], axis as u32))
+            .collect();
+        let element = args.get(count).map(|element| {
+            let extent = self.extent(2);
+            let (element, inside) = self.coordinate(*element, extent);
+            (self.cast(Scalar::I32, element), inside)
         });
-        self.vector(components)
+        (axes, element)
+    }
+
+    /// These components, or zeros where an array has no such element.
+    fn there(&mut self, element: Option<(Value, Value)>, components: [Value; 4]) -> [Value; 4] {
+        let Some((_, inside)) = element else {
+            return components;
+        };
+        let zero = self.component(0);
+        components.map(|c| self.select(inside, c, zero))
     }
 
     /// `fma(weight, second - first, first)`.
     fn between(&mut self, first: Value, second: Value, weight: Value) -> Value {
-        if first == second {
-            // A channel that the format lacks.
-            return first;
-        }
         let difference = self.op(Op::Sub, &[second, first]);
         self.op(Op::Fma, &[weight, difference, first])
     }
 
-    /// The texel at these indices of the axes.
-    fn corner(&mut self, x: &Axis, i: usize, y: &Axis, j: usize) -> [Value; 4] {
-        let width = self.extent(0);
-        let width = self.cast(Scalar::I32, width);
-        let row = self.op(Op::Mul, &[y.indices[j], width]);
-        let number = self.op(Op::Add, &[row, x.indices[i]]);
+    /// The texel at one of the two indices of each axis, by the bits of the corner.
+    fn corner(
+        &mut self,
+        axes: &[Axis],
+        element: Option<(Value, Value)>,
+        corner: usize,
+    ) -> [Value; 4] {
+        let which = |i: usize| corner >> i & 1;
+        let mut places: Vec<Value> = Vec::new();
+        let mut all_inside = None;
+        for (i, axis) in axes.iter().enumerate() {
+            places.push(axis.indices[which(i)]);
+            all_inside = match (all_inside, axis.inside[which(i)]) {
+                (Some(others), Some(inside)) => Some(self.op(Op::And, &[others, inside])),
+                (one, other) => one.or(other),
+            };
+        }
+        places.extend(element.map(|(element, _)| element));
+        let number = self.number(&places);
         let number = self.cast(Scalar::U32, number);
-        let inside = match (x.inside[i], y.inside[j]) {
-            (Some(x), Some(y)) => Some(self.op(Op::And, &[x, y])),
-            (one, other) => one.or(other),
-        };
-        let texel = match inside {
+        let texel = match all_inside {
             Some(inside) => {
                 let beyond = self.u32(BEYOND);
                 self.select(inside, number, beyond)

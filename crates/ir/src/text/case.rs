@@ -183,8 +183,8 @@ pub enum ExprKind {
     Length(u64),
     /// `reference`: what the reference machine computes. Only in expectations.
     Reference,
-    /// `texture(rgba8unorm, width, height)`: of zeros, or of the scalars of an expression behind a comma, row
-    /// after row, those of a texel side by side.
+    /// `texture(rgba8unorm, width, height)`, or with a number of slices behind them: of zeros, or of the scalars
+    /// of an expression behind a comma, row after row, those of a texel side by side.
     Texture {
         /// Its format and size.
         shape: TextureShape,
@@ -808,14 +808,26 @@ fn texture(p: &mut Parser<'_>, depth: usize) -> Parsed<ExprKind> {
         // Whatever is larger, no texture has so many.
         *extent = u32::try_from(number).unwrap_or(u32::MAX);
     }
-    let shape = match TextureShape::new(format, extents[0], extents[1]) {
+    let mut comma = p.accept(",");
+    let mut depth_of = None;
+    if comma && matches!(p.token.kind, Kind::Number(_)) {
+        let number = p.long_number("how many slices")?;
+        depth_of = Some(u32::try_from(number).unwrap_or(u32::MAX));
+        comma = p.accept(",");
+    }
+    let shape = TextureShape::new(format, extents[0], extents[1]);
+    let shape = match depth_of {
+        Some(slices) => shape.and_then(|shape| shape.with_depth(slices)),
+        None => shape,
+    };
+    let shape = match shape {
         Ok(shape) => shape,
         Err(why) => {
             let span = p.span_from(start);
             return Err(p.error(Diagnostic::error(Rule::LimitExceeded, span, why)));
         }
     };
-    let contents = match p.accept(",") {
+    let contents = match comma {
         true if depth >= MAX_REV => return p.unexpected("no contents of what is itself contents"),
         true => Some(Box::new(expr(p, depth + 1)?)),
         false => None,

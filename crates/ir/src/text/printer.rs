@@ -449,10 +449,21 @@ impl Printer<'_> {
         if let Some(value) = value {
             write!(f, ", {}", self.value(value))?;
         }
-        if let TextureFunction::Sample(sampler) = function {
-            sampler.words().try_for_each(|word| write!(f, " {word}"))?;
+        if let TextureFunction::Gather { component, .. } = function {
+            let name = ["x", "y", "z", "w"].get(usize::from(component));
+            write!(f, " {}", name.unwrap_or(&"x"))?;
         }
-        Ok(())
+        match function {
+            TextureFunction::Sample(sampler) => {
+                sampler.words().try_for_each(|word| write!(f, " {word}"))
+            }
+            // It has no filter.
+            TextureFunction::Gather { sampler, .. } => {
+                let words = sampler.words().skip(1);
+                words.into_iter().try_for_each(|word| write!(f, " {word}"))
+            }
+            _without_a_sampler => Ok(()),
+        }
     }
 
     fn carry(&self, f: &mut Formatter<'_>, params: &[Value], init: &[Value]) -> fmt::Result {

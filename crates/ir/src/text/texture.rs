@@ -11,13 +11,10 @@ use crate::span::Position;
 use crate::texture::{Dimension, TextureAccess, TextureFunction, TextureType};
 
 /// Types of textures that other languages have and kernels cannot use yet.
-const OTHERS: [&str; 14] = [
-    "texture1d",
+const OTHERS: [&str; 11] = [
     "texture1d_array",
-    "texture2d_array",
     "texture2d_ms",
     "texture2d_ms_array",
-    "texture3d",
     "texturecube",
     "texturecube_array",
     "texture_buffer",
@@ -32,17 +29,17 @@ impl Body<'_, '_> {
     /// `texture2d f32 sample`.
     pub(super) fn texture_type(&mut self) -> Parsed<TextureType> {
         let word = self.parser.word().unwrap_or_default();
-        if word != Dimension::D2.name() {
+        let help = "kernels have `texture1d`, `texture2d`, `texture2d_array` and `texture3d`";
+        let found = Dimension::ALL.into_iter().find(|d| d.name() == word);
+        let Some(dimension) = found else {
             if OTHERS.contains(&word) {
                 let message = format!("a kernel cannot have a `{word}`");
                 let error = Diagnostic::error(Rule::Syntax, self.parser.token.span(), message);
-                let help = "the textures that kernels have are `texture2d`";
                 return Err(self.parser.error(error.help(help)));
             }
-            let names = [Dimension::D2.name()].into_iter();
-            let help = "the textures that kernels have are `texture2d`";
+            let names = Dimension::ALL.into_iter().map(Dimension::name);
             return (self.parser).unknown(Rule::Syntax, "type", word, names, help);
-        }
+        };
         self.parser.bump();
         let component = self.parser.scalar_type()?;
         let word = self.parser.word();
@@ -51,7 +48,7 @@ impl Body<'_, '_> {
             return (self.parser).unexpected("`read`, `write`, `read_write` or `sample`");
         };
         self.parser.bump();
-        Ok(TextureType::d2(component, access))
+        Ok(TextureType::new(dimension, component, access))
     }
 
     /// A function of a texture, after its word.
@@ -61,6 +58,14 @@ impl Body<'_, '_> {
         let function = match word {
             "texture_width" => TextureFunction::Width,
             "texture_height" => TextureFunction::Height,
+            "texture_depth" => TextureFunction::Depth,
+            "texture_array_size" => TextureFunction::ArraySize,
+            "texture_gather" => {
+                args = self.coordinates()?;
+                let component = self.component()?;
+                let sampler = self.sampler()?;
+                TextureFunction::Gather { component, sampler }
+            }
             "texture_read" => {
                 args = self.coordinates()?;
                 TextureFunction::Read
@@ -81,6 +86,20 @@ impl Body<'_, '_> {
         };
         let result = self.builder.texture_function(texture, function, &args);
         Ok(result.map_or_else(Built::none, Built::one))
+    }
+
+    /// `x`, or another component; the first if none is named.
+    fn component(&mut self) -> Parsed<u8> {
+        const COMPONENTS: [[&str; 2]; 4] = [["x", "r"], ["y", "g"], ["z", "b"], ["w", "a"]];
+        if self.at_end() {
+            return Ok(0);
+        }
+        let word = self.parser.word().unwrap_or_default();
+        let number = COMPONENTS.iter().position(|names| names.contains(&word));
+        if number.is_some() {
+            self.parser.bump();
+        }
+        Ok(number.unwrap_or(0) as u8)
     }
 
     /// `[%x, %y]`.

@@ -56,10 +56,27 @@ impl Called<'_> {
             errors.push(error.help("declare the parameter as one, such as `texture2d f32 read`"));
             return None;
         };
+        if !self.function.is_of(ty.dimension) {
+            let message = format!(
+                "a {} has no `{}`",
+                ty.dimension.name(),
+                self.function.name()
+            );
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help("use a function that such textures have, or another texture"));
+            return None;
+        }
+        if let TextureFunction::Gather { component: 4.., .. } = self.function {
+            let message = "a gather is of a component from 0 to 3".to_string();
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help("name one of them"));
+            return None;
+        }
         let expected = self.function.operand_count(ty.dimension);
         if self.args.len() != expected {
+            let plural = if expected == 1 { "" } else { "s" };
             let message = format!(
-                "`{}` of a {} takes {expected} operands, found {}",
+                "`{}` of a {} takes {expected} operand{plural}, found {}",
                 self.function.name(),
                 ty.dimension.name(),
                 self.args.len()
@@ -69,8 +86,12 @@ impl Called<'_> {
             return None;
         }
         let at = &self.args[..ty.dimension.coordinates().min(self.args.len())];
-        for value in at.iter().filter(|v| !is_poison(**v)) {
-            self.coordinate(*value, errors);
+        let axes = match self.function.samples() {
+            true => ty.dimension.axes(),
+            false => 0,
+        };
+        for (number, value) in at.iter().enumerate().filter(|(_, v)| !is_poison(**v)) {
+            self.coordinate(*value, number < axes, errors);
         }
         if let (TextureFunction::Write, Some(value)) = (self.function, self.args.last())
             && self.kernel.ty(*value) != ty.texel()
@@ -108,11 +129,11 @@ impl Called<'_> {
         }
     }
 
-    fn coordinate(&self, value: Value, errors: &mut Errors) {
+    fn coordinate(&self, value: Value, is_between: bool, errors: &mut Errors) {
         let ty = self.kernel.ty(value);
-        let (fits, expected) = match self.function {
-            TextureFunction::Sample(_) => (ty == Type::F32, "f32"),
-            _of_texels => (ty.is_integer_scalar(), "an integer scalar"),
+        let (fits, expected) = match is_between {
+            true => (ty == Type::F32, "f32"),
+            false => (ty.is_integer_scalar(), "an integer scalar"),
         };
         if !fits {
             let message = format!(
@@ -135,11 +156,14 @@ impl Called<'_> {
                 let fits = ty.access.memory().can_write();
                 (fits, "this writes", "`write` or `read_write`")
             }
-            TextureFunction::Sample(_) => {
+            TextureFunction::Sample(_) | TextureFunction::Gather { .. } => {
                 let fits = ty.access == TextureAccess::Sample;
                 (fits, "this samples", "`sample`")
             }
-            TextureFunction::Width | TextureFunction::Height => return,
+            TextureFunction::Width
+            | TextureFunction::Height
+            | TextureFunction::Depth
+            | TextureFunction::ArraySize => return,
         };
         if !fits {
             let message = format!(

@@ -56,7 +56,8 @@ fn same(scalar: Scalar, a: &[u8], b: &[u8]) -> bool {
             .all(|(a, b)| a == b || is_nan(a) && is_nan(b))
 }
 
-/// Runs a kernel on the reference machine and on every device, and gives what it leaves in its last argument.
+/// Runs a kernel on the reference machine and on every device, and gives what it leaves in its last argument, which
+/// holds such scalars; the others must be the same bytes.
 fn everywhere(module: &Module, dispatch: Dispatch, args: &[Arg<'_>], holds: Scalar) -> Vec<u8> {
     let verified = verify(module.clone()).unwrap_or_else(|e| panic!("{e}\n{module}"));
     let name = &verified.kernels[0].name;
@@ -79,6 +80,9 @@ fn everywhere(module: &Module, dispatch: Dispatch, args: &[Arg<'_>], holds: Scal
             }
             Err(_) if is_gpu(&device) => continue,
             Err(error) => panic!("{device:?}: {error}\n{module}"),
+        }
+        for (expected, actual) in expected[..last].iter().zip(&actual) {
+            assert_eq!(expected.bytes(), actual.bytes(), "{device:?}\n{module}");
         }
         let (expected, actual) = (expected[last].bytes(), actual[last].bytes());
         assert!(
@@ -326,6 +330,89 @@ fn v3_every_sampler_gives_what_the_reference_gives() {
                 let dispatch = Grid::threads([count, count]).threadgroup([8, 4]);
                 everywhere(&module, dispatch, &args, c);
             }
+        }
+    }
+}
+
+#[test]
+fn v5_every_dimension_gives_what_the_reference_gives() {
+    // Reads, samples and a write at one place, which may lie beyond every edge.
+    let kinds = [
+        ("texture1d", [5, 1, 1], "%x", "%u"),
+        ("texture2d_array", [5, 4, 3], "%x, %y, %z", "%u, %v, %z"),
+        ("texture3d", [5, 4, 3], "%x, %y, %z", "%u, %v, %w"),
+    ];
+    for (kind, [width, height, depth], texel, place) in kinds {
+        for (filter, address) in [
+            ("nearest", "repeat"),
+            ("linear", "clamp_to_edge"),
+            ("linear", "clamp_to_zero"),
+            ("linear", "mirrored_repeat"),
+        ] {
+            let gather = match kind {
+                "texture2d_array" => format!("texture_gather %t[{place}] z {address}"),
+                _no_gather => "construct f32x4 %u".to_string(),
+            };
+            let source = format!(
+                "kernel @k(%t: {kind} f32 sample, %own: {kind} f32 write, %to: device write f32x4)
+                    allow(out_of_bounds_loads, out_of_bounds_stores) {{
+                    %gx = thread_position_in_grid x
+                    %gy = thread_position_in_grid y
+                    %gz = thread_position_in_grid z
+                    %x = cast i32 %gx
+                    %one = const i32 1
+                    %y0 = cast i32 %gy
+                    %y = sub %y0, %one
+                    %z0 = cast i32 %gz
+                    %z = sub %z0, %one
+                    %seventh = const f32 0.17
+                    %fx = cast f32 %x
+                    %fy = cast f32 %y
+                    %fz = cast f32 %z
+                    %u = mul %fx, %seventh
+                    %v = mul %fy, %seventh
+                    %w = mul %fz, %seventh
+                    %read = texture_read %t[{texel}]
+                    %sampled = texture_sample %t[{place}] {filter} {address}
+                    %gathered = {gather}
+                    texture_write %own[{texel}], %sampled
+                    %eight = const u32 8
+                    %three = const u32 3
+                    %row = mul %gz, %eight
+                    %rows = add %row, %gy
+                    %before = mul %rows, %eight
+                    %place = add %before, %gx
+                    %at = mul %place, %three
+                    %two = const u32 2
+                    %uone = const u32 1
+                    %second = add %at, %uone
+                    %third = add %at, %two
+                    store %to[%at], %read
+                    store %to[%second], %sampled
+                    store %to[%third], %gathered
+                }}"
+            );
+            let module = text::parse("k.inv", &source).expect("a module");
+            let of = |format: PixelFormat, seed| {
+                let shape =
+                    TextureShape::new(format, width, height).and_then(|s| s.with_depth(depth));
+                let shape = shape.expect("a texture");
+                let memory = Arg::OwnedBuffer(bytes(seed, shape.size_bytes() as usize));
+                Arg::Texture(shape, Box::new(memory))
+            };
+            let args = [
+                of(PixelFormat::Rgba8Unorm, 1),
+                of(PixelFormat::Rg16Unorm, 2),
+                Arg::zeros(8 * 8 * 8 * 3 * 16),
+            ];
+            // Each texel is written by one thread.
+            let threads = if kind == "texture1d" {
+                [8, 1, 1]
+            } else {
+                [8; 3]
+            };
+            let dispatch = Grid::threads(threads).threadgroup([4, 4, 2]);
+            everywhere(&module, dispatch, &args, Scalar::F32);
         }
     }
 }

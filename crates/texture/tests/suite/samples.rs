@@ -2,7 +2,7 @@
 //! precision.
 
 use invar_texture::{
-    Address, Coordinates, Filter, PixelFormat, Sampler, TextureShape, axis, sample,
+    Address, Coordinates, Filter, PixelFormat, Place, Sampler, TextureShape, axis, gather, sample,
 };
 
 const WIDTH: u32 = 5;
@@ -78,7 +78,7 @@ fn samples_are_those_of_the_specification() {
                             Coordinates::Pixel => 5.0,
                         };
                         let (u, v) = (i as f32 / 23.0 * scale, j as f32 / 13.0 * scale);
-                        let got = sample(shape, &bytes, sampler, [u, v]).components[0];
+                        let got = sample(shape, &bytes, sampler, Place::d2(u, v)).components[0];
                         let got = f64::from(f32::from_bits(got));
                         let expected = golden(&bytes, sampler, u.into(), v.into());
                         assert!(
@@ -109,7 +109,7 @@ fn coordinates_that_are_no_places_lead_to_texels_all_the_same() {
                 assert!((0.0..1.0).contains(&x.weight));
                 let inside = |texel: &Option<u32>| texel.is_none_or(|x| x < WIDTH);
                 assert!(x.texels.iter().all(inside));
-                let sampled = sample(shape, &bytes, sampler, [coordinate, coordinate]);
+                let sampled = sample(shape, &bytes, sampler, Place::d2(coordinate, coordinate));
                 assert!(f32::from_bits(sampled.components[0]).is_finite());
             }
         }
@@ -128,8 +128,8 @@ fn a_texture_of_one_value_is_sampled_as_it() {
         ..Sampler::default()
     };
     for i in 0..1000 {
-        let at = [i as f32 / 777.0, i as f32 / 333.0];
-        let got = sample(shape, &bytes, sampler, at).components[0];
+        let place = Place::d2(i as f32 / 777.0, i as f32 / 333.0);
+        let got = sample(shape, &bytes, sampler, place).components[0];
         assert_eq!(f32::from_bits(got), value);
     }
 }
@@ -144,4 +144,93 @@ fn sizes_are_limited() {
         error,
         "a texture has at most 1073741824 texels; 65536x65536 are 4294967296"
     );
+}
+
+/// A texture of slices whose texels are numbered.
+fn numbered(width: u32, height: u32, depth: u32) -> (TextureShape, Vec<u8>) {
+    let shape = TextureShape::new(PixelFormat::R32Float, width, height).expect("a texture");
+    let shape = shape.with_depth(depth).expect("a texture");
+    let texels = (0..shape.texels()).map(|i| (i * i % 23) as f32);
+    (shape, texels.flat_map(f32::to_le_bytes).collect())
+}
+
+#[test]
+fn v5_samples_of_one_and_three_dimensions_weigh_what_is_around() {
+    let linear = Sampler {
+        filter: Filter::Linear,
+        coordinates: Coordinates::Pixel,
+        ..Sampler::default()
+    };
+    let (shape, bytes) = numbered(5, 4, 3);
+    let value = |x: usize, y: usize, z: usize| {
+        let i = (z * 4 + y) * 5 + x;
+        (i * i % 23) as f64
+    };
+    for (x, y, z) in [(1.75, 2.25, 1.9), (0.5, 0.5, 0.5), (3.3, 1.1, 2.2)] {
+        let place = Place {
+            at: [x, y, z],
+            axes: 3,
+            element: None,
+        };
+        let got = f32::from_bits(sample(shape, &bytes, linear, place).components[0]);
+        let mut expected = 0.0;
+        let part = |at: f32, i: usize| {
+            let u = f64::from(at) - 0.5;
+            let a = u - u.floor();
+            (u.floor() as usize + i, if i == 0 { 1.0 - a } else { a })
+        };
+        for corner in 0..8 {
+            let (i, a) = part(x, corner & 1);
+            let (j, b) = part(y, corner >> 1 & 1);
+            let (k, c) = part(z, corner >> 2);
+            expected += a * b * c * value(i.min(4), j.min(3), k.min(2));
+        }
+        assert!(
+            (f64::from(got) - expected).abs() < 1e-4,
+            "{got}, {expected}"
+        );
+    }
+    let (row, bytes) = numbered(5, 1, 1);
+    let place = Place {
+        at: [1.25, 0.0, 0.0],
+        axes: 1,
+        element: None,
+    };
+    let got = sample(row, &bytes, linear, place);
+    assert_eq!(f32::from_bits(got.components[0]), 0.25 * 0.0 + 0.75 * 1.0);
+    assert_eq!(got.texels[..2], [Some(0), Some(1)]);
+}
+
+#[test]
+fn an_array_has_elements_that_do_not_mix() {
+    let (shape, bytes) = numbered(2, 1, 3);
+    let linear = Sampler {
+        filter: Filter::Linear,
+        ..Sampler::default()
+    };
+    let of = |element| {
+        let place = Place {
+            at: [0.5, 0.5, 0.0],
+            axes: 2,
+            element: Some(element),
+        };
+        sample(shape, &bytes, linear, place)
+    };
+    // Squares modulo 23 of 2, 3 and of 4, 5.
+    assert_eq!(f32::from_bits(of(1).components[0]), (4.0 + 9.0) / 2.0);
+    assert_eq!(f32::from_bits(of(2).components[0]), (16.0 + 2.0) / 2.0);
+    for beyond in [-1, 3, i128::MAX] {
+        assert_eq!(of(beyond).components, [0; 4]);
+        assert_eq!(of(beyond).texels, [None; 8]);
+    }
+}
+
+#[test]
+fn v6_a_gather_goes_around_from_the_lower_left() {
+    let (shape, bytes) = numbered(2, 2, 1);
+    let got = gather(shape, &bytes, Sampler::default(), Place::d2(0.5, 0.5), 0);
+    // Rows 0, 1 and 4, 9.
+    assert_eq!(got.components.map(f32::from_bits), [4.0, 9.0, 1.0, 0.0]);
+    let alpha = gather(shape, &bytes, Sampler::default(), Place::d2(0.5, 0.5), 3);
+    assert_eq!(alpha.components.map(f32::from_bits), [1.0; 4]);
 }
