@@ -94,10 +94,10 @@ fn unquoted(name: &str) -> String {
 /// The words with `::invar` called otherwise.
 fn renamed(words: TokenStream, name: &str) -> TokenStream {
     let mut out = TokenStream::new();
-    // How much of `::` stands in front.
+    // How many colons stand in front: of `field: ::invar` three.
     let mut colons = 0;
     for word in words {
-        let after_colons = colons == 2;
+        let after_colons = colons >= 2;
         colons = match &word {
             TokenTree::Punct(p) if p.as_char() == ':' => colons + 1,
             _ => 0,
@@ -165,13 +165,14 @@ mod tests {
 
     #[test]
     fn paths_to_the_library_are_renamed() {
-        let words = "::invar::kernel::at(x::invar, { ::invar::Device })"
+        let words = "::invar::kernel::at(x: ::invar::A, { ::invar::Device })"
             .parse()
             .expect("words");
         let made = renamed(words, "inv").to_string();
-        let expected: proc_macro2::TokenStream = "::inv::kernel::at(x::inv, { ::inv::Device })"
-            .parse()
-            .expect("words");
+        let expected: proc_macro2::TokenStream =
+            "::inv::kernel::at(x: ::inv::A, { ::inv::Device })"
+                .parse()
+                .expect("words");
         assert_eq!(made, expected.to_string());
     }
 }
