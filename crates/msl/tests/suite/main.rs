@@ -1,3 +1,5 @@
 //! What becomes of kernels in Metal's language.
 
+#[path = "../../../wgsl/tests/suite/comments.rs"]
+mod comments;
 mod files;

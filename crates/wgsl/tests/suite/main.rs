@@ -1,5 +1,6 @@
 //! What becomes of shaders.
 
+mod comments;
 mod files;
 mod lints;
 mod refusals;
