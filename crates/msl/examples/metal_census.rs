@@ -67,20 +67,16 @@ fn main() {
 }
 
 fn census(mut library: Library, lines: bool) -> Result<Counts, Diagnostics> {
-    let (mut functions, mut names) = (HashSet::new(), Vec::new());
-    let constants = library.chosen(&mut |name, function| {
-        if functions.insert(function.to_string()) {
-            names.push(name.to_string());
-        }
-        false
-    })?;
-    let constants = constants.constants.into_iter();
+    let mut functions = HashSet::new();
+    let mut names = library.names()?;
+    names.retain(|(_, function)| functions.insert(function.clone()));
+    let constants = library.constant_names()?.into_iter();
     library.constants = constants.map(|c| (c, "1".to_string())).collect();
     let mut counts = Counts {
         kernels: names.len(),
         ..Counts::default()
     };
-    for name in &names {
+    for (name, _) in &names {
         let outcome = match library.kernels(Some(name)) {
             Err(errors) => first(&errors),
             Ok(kernels) => {

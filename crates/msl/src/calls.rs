@@ -142,13 +142,25 @@ impl Translator<'_> {
                     None => Err(self.refuse("a simdgroup matrix of this type")),
                 }
             }
-            ["mma", ..] => {
+            ["mma", d, a, b] => {
+                let is_mixed = crate::lanes::is_mixed(d, a, b);
                 let (a, b, c) = (
                     self.one(number, 0)?,
                     self.one(number, 1)?,
                     self.one(number, 2)?,
                 );
-                Ok(Some(Val::One(self.k.matrix_multiply_accumulate(a, b, c))))
+                if !is_mixed {
+                    return Ok(Some(Val::One(self.k.matrix_multiply_accumulate(a, b, c))));
+                }
+                // Products and sums of different floats are of the widest.
+                let [a, b, wide] = [
+                    self.matrix_of(a, Scalar::F32)?,
+                    self.matrix_of(b, Scalar::F32)?,
+                    self.matrix_of(c, Scalar::F32)?,
+                ];
+                let sum = self.k.matrix_multiply_accumulate(a, b, wide);
+                let scalar = self.k.ty(c).scalar().unwrap_or(Scalar::F32);
+                Ok(Some(Val::One(self.matrix_of(sum, scalar)?)))
             }
             ["diagonal", _] => {
                 let value = self.one(number, 0)?;

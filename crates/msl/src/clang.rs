@@ -233,6 +233,9 @@ pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
     for include in request.includes {
         command.arg("-I").arg(include);
     }
+    if let Some(kernel) = request.kernel {
+        command.arg(format!("-DINVAR_WANTED={}", json(kernel)));
+    }
     for define in request.defines {
         command.arg(format!("-D{define}"));
     }

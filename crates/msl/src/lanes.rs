@@ -153,6 +153,16 @@ impl Translator<'_> {
                     all.extend(Scalar::from_name(scalar));
                     continue;
                 }
+                "mma" => {
+                    let scalars: Vec<&str> = scalar.split('.').collect();
+                    if let [d, a, b] = scalars[..]
+                        && is_mixed(d, a, b)
+                    {
+                        all.extend([d, a, b].into_iter().filter_map(Scalar::from_name));
+                        all.push(Scalar::F32);
+                    }
+                    continue;
+                }
                 _other => continue,
             };
             let scalar = Scalar::from_name(scalar);
@@ -280,6 +290,22 @@ impl Translator<'_> {
         let result = self.k.matrix_load(matrix, whole);
         self.know(result, elements);
         Ok(result)
+    }
+
+    /// A matrix with entries of another float.
+    pub fn matrix_of(&mut self, matrix: Value, scalar: Scalar) -> Done<Value> {
+        if self.k.ty(matrix).scalar() == Some(scalar) {
+            return Ok(matrix);
+        }
+        let elements = self
+            .elements_of(matrix)?
+            .map(|x| self.k.cast(x, Type::Scalar(scalar)));
+        let ty = Type::SimdgroupMatrix {
+            scalar,
+            rows: 8,
+            columns: 8,
+        };
+        self.together_as(elements, ty)
     }
 
     // ---- instructions ----
@@ -441,6 +467,11 @@ impl Translator<'_> {
         let wide = self.k.cast(value, Type::Scalar(Scalar::I64));
         self.signed(wide, true)
     }
+}
+
+/// Whether a product of simdgroup matrices is of different floats: its factors have one, and the sum that or f32.
+pub(crate) fn is_mixed(d: &str, a: &str, b: &str) -> bool {
+    a != b || (d != a && d != "f32")
 }
 
 /// LLVM's type of a matrix's elements.

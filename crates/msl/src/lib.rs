@@ -24,6 +24,7 @@ mod flow;
 mod graph;
 mod lanes;
 mod memory;
+mod needed;
 mod objects;
 mod places;
 mod rewrite;
@@ -81,16 +82,48 @@ impl Library {
         }
     }
 
-    /// Makes kernels of those that are chosen, by the name for hosts and that of the function; what cannot be
-    /// translated is among the refused.
+    /// The names of all kernels, by which hosts know them, and those of their functions.
     ///
     /// # Errors
-    /// As [`Library::kernels`], but for what single kernels have in them.
-    pub fn chosen(
-        &self,
-        choose: &mut dyn FnMut(&str, &str) -> bool,
-    ) -> Result<Kernels, Diagnostics> {
-        self.translate(&self.compile(None)?, choose)
+    /// As [`Library::kernels`], but for what kernels have in them.
+    pub fn names(&self) -> Result<Vec<(String, String)>, Diagnostics> {
+        let compiled = self.compile(Some(""))?;
+        let module = foreign::Module::read(&compiled.ir).map_err(|why| one(unreadable(&why)))?;
+        let annotations = module.annotations();
+        let is_host = |symbol: &str| {
+            let mut all = annotations.iter();
+            all.any(|(s, what, _)| s == symbol && what == "msl.host_name")
+        };
+        let mut names: Vec<(String, String)> = Vec::new();
+        for (symbol, what, text) in &annotations {
+            let function = || {
+                let mut all = annotations.iter();
+                let found = all.find(|(s, what, _)| s == symbol && what == "msl.instance");
+                let text = found.and_then(|(.., text)| text.as_deref());
+                match text.and_then(|text| text.split('<').next()) {
+                    Some(function) => function.trim().to_string(),
+                    None => foreign::function_name(symbol),
+                }
+            };
+            let name = match (&**what, text) {
+                ("msl.host_name", Some(name)) => name.clone(),
+                ("msl.kernel", _) if !is_host(symbol) => foreign::function_name(symbol),
+                _other => continue,
+            };
+            if !names.iter().any(|(known, _)| *known == name) {
+                names.push((name, function()));
+            }
+        }
+        Ok(names)
+    }
+
+    /// The names of the function constants.
+    ///
+    /// # Errors
+    /// As [`Library::names`].
+    pub fn constant_names(&self) -> Result<Vec<String>, Diagnostics> {
+        let compiled = self.compile(Some(""))?;
+        Ok(compiled.constants.into_iter().map(|c| c.name).collect())
     }
 
     fn compile(&self, kernel: Option<&str>) -> Result<Compiled, Diagnostics> {

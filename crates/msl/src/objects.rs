@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use invar_ir::Scalar;
 use invar_llvm::foreign::{Binary, DebugType, Function, Kind, Operand, Type};
 
+use crate::needed::needed;
+
 /// Where an address comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Root {
@@ -37,6 +39,8 @@ pub(crate) struct Objects {
     pub accesses: BTreeMap<Root, Vec<Access>>,
     /// What the distance from the root is a multiple of, in bytes, by instruction; 0 for none.
     alignments: HashMap<usize, u64>,
+    /// By instruction, whether anything comes of it.
+    needed: Vec<bool>,
 }
 
 /// The operands of an instruction that are addresses it passes on.
@@ -82,8 +86,14 @@ impl Objects {
         let mut objects = Objects::default();
         objects.find_roots(f);
         objects.find_alignments(f);
+        objects.needed = needed(f, &objects);
         objects.find_accesses(f);
         objects
+    }
+
+    /// Whether anything comes of an instruction.
+    pub fn is_needed(&self, inst: usize) -> bool {
+        self.needed.get(inst).copied().unwrap_or(true)
     }
 
     fn find_roots(&mut self, f: &Function) {
@@ -171,7 +181,10 @@ impl Objects {
     }
 
     fn find_accesses(&mut self, f: &Function) {
-        for inst in &f.insts {
+        for (number, inst) in f.insts.iter().enumerate() {
+            if !self.needed[number] {
+                continue;
+            }
             let mut add = |operand: &Operand, ty, (reads, writes), is_copy| {
                 let offset = constant_offset(f, operand);
                 for root in self.roots_of(operand) {

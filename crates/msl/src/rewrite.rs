@@ -34,8 +34,8 @@ fn is_space(word: &str) -> bool {
     SPACES.contains(&word)
 }
 
-/// What is asked of the source: the only kernel that is wanted, and the values of function constants, by name
-/// or number.
+/// What is asked of the source: the only kernel that is wanted (of no name: none of those of templates), and the
+/// values of function constants, by name or number.
 pub(crate) struct Wanted<'a> {
     pub kernel: Option<&'a str>,
     pub constants: &'a HashMap<String, String>,
@@ -114,6 +114,9 @@ impl Rewriter<'_> {
                     self.t.blank(at, end);
                     return end;
                 }
+                if let Some(end) = self.instance(at) {
+                    return end;
+                }
             }
             "[[" => return self.attributes(at),
             "constant" if self.begins_parameter(at) => {
@@ -149,7 +152,7 @@ impl Rewriter<'_> {
 
     /// The end of an explicit instantiation of a kernel that nobody asked for.
     fn other_instantiation(&self, at: usize) -> Option<usize> {
-        let wanted = self.wanted.kernel?;
+        let wanted = self.wanted.kernel.filter(|name| !name.is_empty())?;
         let open = self.t.next(at);
         let name = (self.is(open, "[[")).then(|| self.t.next(open))?;
         let at_text = self.t.next(self.t.next(name));
@@ -160,6 +163,65 @@ impl Rewriter<'_> {
             return None;
         }
         (at..self.t.len()).find(|end| self.is(*end, ";"))
+    }
+
+    /// The end of an explicit instantiation whose name for hosts is not known here, since a macro puts it
+    /// together: the compiler compares it with the one that is wanted, and makes no other (`INVAR_INSTANCE`).
+    fn instance(&mut self, at: usize) -> Option<usize> {
+        let wanted = self.wanted.kernel?;
+        let open = self.t.next(at);
+        let name = (self.is(open, "[[")).then(|| self.t.next(open))?;
+        let parenthesis = self.t.next(name);
+        let text = self.t.next(parenthesis);
+        let is_known = self.t.word(text).starts_with('"') && self.is(self.t.next(text), ")");
+        if !self.is(name, "host_name") || (is_known && !wanted.is_empty()) {
+            return None;
+        }
+        let end = (at..self.t.len()).find(|end| self.is(*end, ";"))?;
+        // A macro may leave the semicolon to who uses it.
+        let lines = (at..end).filter(|w| self.t.is_blank(*w) && self.t.word(*w).contains('\n'));
+        let goes_on = |w: usize| w.checked_sub(1).is_some_and(|w| self.is(w, "\\"));
+        let (inside, outside): (Vec<usize>, Vec<usize>) = lines.partition(|w| goes_on(*w));
+        if !inside.is_empty() && !outside.is_empty() {
+            return None;
+        }
+        let mut last = self.t.previous(end);
+        if self.is(last, ")") {
+            last = self.t.previous(self.opening(last, "(", ")")?);
+        }
+        let mut begin = self.t.previous(self.opening(last, "<", ">")?);
+        while self.is(self.t.previous(begin), "::") {
+            begin = self.t.previous(self.t.previous(begin));
+        }
+        let plain = |from, to| {
+            let text = self.t.text(from, to).replace("\\\n", " ");
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let host = plain(parenthesis, self.t.closing(parenthesis) + 1);
+        let of = plain(begin, last + 1);
+        self.t.blank(at, end);
+        self.t.put(at, format!("INVAR_INSTANCE({host}, {of})"));
+        Some(end)
+    }
+
+    /// The word that opens what another closes.
+    fn opening(&self, close: usize, opens: &str, closes: &str) -> Option<usize> {
+        let (mut at, mut depth) = (close, 0);
+        if !self.is(close, closes) {
+            return None;
+        }
+        loop {
+            match self.t.word(at) {
+                word if word == closes => depth += 1,
+                word if word == opens => depth -= 1,
+                ";" | "{" | "}" => return None,
+                _between => {}
+            }
+            if depth == 0 {
+                return Some(at);
+            }
+            at = at.checked_sub(1)?;
+        }
     }
 
     // ---- attributes ----
@@ -387,7 +449,10 @@ impl Rewriter<'_> {
     /// Whether a word stands behind the parameters of a method.
     fn qualifies_method(&self, at: usize) -> bool {
         matches!(self.t.word(self.t.previous(at)), ")" | "const")
-            && matches!(self.t.word(self.t.next(at)), "{" | "noexcept" | ":" | ";")
+            && matches!(
+                self.t.word(self.t.next(at)),
+                "{" | "noexcept" | ":" | ";" | "="
+            )
     }
 
     /// A method whose address space stands behind its parameters: taken out if it was there before.
@@ -601,5 +666,8 @@ mod tests {
         let text = "template [[host_name(\"a\")]] kernel void f<1>();\ntemplate [[host_name(\"k\")]] kernel void f<2>();";
         assert!(!of(text).contains("f<1>"));
         assert!(of(text).contains("f<2>"));
+        let text = "#define MAKE(name, f, ...) \\\n  template [[host_name(\"a_\" #name)]] \\\n  [[kernel]] decltype(f<__VA_ARGS__>) f<__VA_ARGS__>;";
+        assert!(of(text).contains("INVAR_INSTANCE((\"a_\" #name), f<__VA_ARGS__>)"));
+        assert!(!of(text).contains("template"));
     }
 }

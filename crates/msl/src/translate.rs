@@ -343,6 +343,7 @@ impl<'a> Translator<'a> {
         let f = self.f;
         let all = f.blocks[block].insts.iter().copied();
         all.take_while(|i| matches!(f.insts[*i].kind, Kind::Phi(_)))
+            .filter(|i| self.objects.is_needed(*i))
             .collect()
     }
 
@@ -543,6 +544,9 @@ impl<'a> Translator<'a> {
     pub fn inst(&mut self, number: usize) -> Done<()> {
         let f = self.f;
         let inst = &f.insts[number];
+        if !self.objects.is_needed(number) {
+            return Ok(());
+        }
         self.at(inst.location);
         let result = match &inst.kind {
             Kind::Alloca(_) => Val::Address(Address::of(Some(Root::Variable(number)))),

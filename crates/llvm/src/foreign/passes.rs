@@ -12,7 +12,7 @@ use inkwell::llvm_sys::core::{
     LLVMGetFirstBasicBlock, LLVMGetFirstFunction, LLVMGetFirstInstruction, LLVMGetInitializer,
     LLVMGetInstructionOpcode, LLVMGetNamedFunction, LLVMGetNamedGlobal, LLVMGetNextBasicBlock,
     LLVMGetNextFunction, LLVMGetNextInstruction, LLVMGetNumOperands, LLVMGetOperand,
-    LLVMInstructionEraseFromParent, LLVMIsAGlobalVariable, LLVMIsDeclaration,
+    LLVMInstructionEraseFromParent, LLVMIsAFunction, LLVMIsAGlobalVariable, LLVMIsDeclaration,
     LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith, LLVMSetLinkage,
 };
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
@@ -65,7 +65,8 @@ impl Module {
         }
     }
 
-    /// The annotations of functions: the function, what is annotated, and a text if it has one.
+    /// The annotations of functions: the function, what is annotated, and a text if it has one. One of a variable
+    /// that is the address of a function is the function's.
     pub fn annotations(&self) -> Vec<(String, String, Option<String>)> {
         let mut all = Vec::new();
         // SAFETY: an array of structs of five constants, as clang writes them; what is not there is null.
@@ -82,7 +83,7 @@ impl Module {
                 }
                 let part = |i| LLVMGetAggregateElement(entry, i);
                 let Annotation { name, text, .. } = annotation(part(1), part(4));
-                all.push((name_of(part(0)), name, text));
+                all.push((name_of(points_to(part(0))), name, text));
             }
         }
         all
@@ -275,6 +276,24 @@ unsafe fn taken(message: *mut c_char) -> String {
         let text = CStr::from_ptr(message).to_string_lossy().into_owned();
         LLVMDisposeMessage(message);
         text
+    }
+}
+
+/// The function whose address a variable is; any other value itself.
+///
+/// # Safety
+/// It is a value outside functions.
+unsafe fn points_to(value: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: the caller's promise; only a variable is asked for what it begins as.
+    unsafe {
+        if !is_variable(value) {
+            return value;
+        }
+        let initial = LLVMGetInitializer(value);
+        match initial.is_null() || LLVMIsAFunction(initial).is_null() {
+            true => value,
+            false => initial,
+        }
     }
 }
 

@@ -1,0 +1,89 @@
+//! What a kernel computes for something: templates leave code in it whose results go nowhere, such as accesses to an
+//! array that one instance does not have.
+//!
+//! Nobody but the thread sees its variables, so what is stored there and never comes out of them is needed for nothing,
+//! and neither are the loads that it comes from.
+
+use std::collections::HashSet;
+
+use invar_llvm::foreign::{Function, Kind, Operand, Type};
+
+use crate::objects::{Objects, Root};
+
+/// What ends a block, or is seen by others.
+fn acts(f: &Function, inst: usize) -> bool {
+    let inst = &f.insts[inst];
+    match &inst.kind {
+        Kind::Jump(_) | Kind::Branch(..) | Kind::Return | Kind::Unreachable => true,
+        Kind::Call(name) => {
+            let of_all = ["invar.simd", "invar.quad", "invar.atomic"];
+            let is_copy = name.starts_with("llvm.mem");
+            !is_copy && (inst.ty == Type::Void || of_all.iter().any(|p| name.starts_with(p)))
+        }
+        _value => false,
+    }
+}
+
+/// Where an instruction stores, and from where it loads.
+fn places(f: &Function, inst: usize) -> (Option<&Operand>, Option<&Operand>) {
+    let inst = &f.insts[inst];
+    match &inst.kind {
+        Kind::Store => (inst.operands.get(1), None),
+        Kind::Load => (None, inst.operands.first()),
+        Kind::Call(name) if name.starts_with("llvm.memset") => (inst.operands.first(), None),
+        Kind::Call(name) if name.starts_with("llvm.mem") => {
+            (inst.operands.first(), inst.operands.get(1))
+        }
+        // Atomics act anyway, and functions of matrices are given addresses.
+        Kind::Call(_) => (None, inst.operands.iter().find(|o| is_address(f, o))),
+        _other => (None, None),
+    }
+}
+
+fn is_address(f: &Function, operand: &Operand) -> bool {
+    match operand {
+        Operand::Inst(number) => f.insts[*number].ty == Type::Pointer,
+        Operand::Param(number) => f.params[*number].ty == Type::Pointer,
+        Operand::Global(..) => true,
+        _number => false,
+    }
+}
+
+/// Whether each instruction is needed.
+pub(crate) fn needed(f: &Function, objects: &Objects) -> Vec<bool> {
+    let is_own = |operand: &Operand| {
+        let roots = objects.roots_of(operand);
+        !roots.is_empty() && roots.iter().all(|r| matches!(r, Root::Variable(_)))
+    };
+    let stores: Vec<(usize, Vec<Root>)> = (0..f.insts.len())
+        .filter_map(|inst| Some((inst, objects.roots_of(places(f, inst).0?))))
+        .collect();
+    let mut needed = vec![false; f.insts.len()];
+    let mut read: HashSet<Root> = HashSet::new();
+    let mut open: Vec<usize> = (0..f.insts.len())
+        .filter(|inst| acts(f, *inst) || places(f, *inst).0.is_some_and(|to| !is_own(to)))
+        .collect();
+    while let Some(inst) = open.pop() {
+        if std::mem::replace(&mut needed[inst], true) {
+            continue;
+        }
+        open.extend(f.insts[inst].operands.iter().flat_map(within));
+        let from = places(f, inst).1;
+        for root in from.map_or_else(Vec::new, |from| objects.roots_of(from)) {
+            if read.insert(root) {
+                let of_root = stores.iter().filter(|(_, roots)| roots.contains(&root));
+                open.extend(of_root.map(|(store, _)| *store));
+            }
+        }
+    }
+    needed
+}
+
+/// The instructions in an operand.
+fn within(operand: &Operand) -> Vec<usize> {
+    match operand {
+        Operand::Inst(number) => vec![*number],
+        Operand::Parts(parts) => parts.iter().flat_map(within).collect(),
+        _other => Vec::new(),
+    }
+}
