@@ -29,6 +29,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
+from . import metal as metal
 from .layout import Layout
 
 __version__: str

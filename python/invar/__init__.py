@@ -19,7 +19,7 @@ from ._beside import standard_first as _standard_first
 
 with _standard_first():
     # All that the package is made of, and with it what that needs.
-    from . import _kernel, _launch, _load, _ops, _quantised, _tiles, _types, _views, layout
+    from . import _kernel, _launch, _load, _ops, _quantised, _tiles, _types, _views, layout, metal
 from ._arguments import *
 from ._array import *
 from ._control import Range as range

@@ -25,6 +25,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
+from . import metal as metal
 from .layout import Layout
 
 __version__: str
@@ -725,7 +726,13 @@ class LoadedKernel:
     threadgroup: tuple[int, int, int] | None
     params: list[Variable]
     allowed: tuple[str, ...]
-    def __init__(self, name: str, module: Any, resources: Any) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        module: Any,
+        resources: Any,
+        allowed: tuple[str, ...] | None = None,
+    ) -> None: ...
     @property
     def ir(self) -> str:
         """The text form. One that is compiled for each value or type of a parameter is specialised first.

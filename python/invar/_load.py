@@ -143,7 +143,7 @@ class Variable:
     """
 
     name: str
-    #: Its ``group.binding``.
+    #: Its ``group.binding``, or of a Metal source the number of its buffer.
     place: str | None
     #: How many elements it has, if that is fixed.
     length: int | None
@@ -192,11 +192,15 @@ class LoadedKernel:
     #: Rules that checks leave out.
     allowed: tuple[str, ...]
 
-    def __init__(self, name: str, module: Any, resources: Any):
+    def __init__(
+        self, name: str, module: Any, resources: Any, allowed: tuple[str, ...] | None = None
+    ):
         self.__name__ = name
         params, threadgroup, constants = _invar.signature(module, name)
         self.threadgroup = threadgroup and tuple(threadgroup)
-        self.allowed = () if resources is None else _ZEROED
+        if allowed is None:
+            allowed = () if resources is None else _ZEROED
+        self.allowed = allowed
         structs: dict = {}
         own = []
         for param, kind, writes, holds in params:
@@ -209,7 +213,7 @@ class LoadedKernel:
             resources = [(p, None, None, [p], None, None) for p in steps]
         self.params = []
         for variable, group, binding, names, head_bytes, length in resources:
-            place = None if group is None or binding is None else f"{group}.{binding}"
+            place = None if binding is None else str(binding) if group is None else f"{group}.{binding}"
             mine = [steps[n] for n in names]
             self.params.append(Variable(variable, place, length, mine, head_bytes))
 
@@ -353,7 +357,7 @@ def _scalars(dtype, start=0, padding=False):
 @functools.lru_cache(maxsize=256)
 def _fits(given, element):
     """Whether the bytes of an array of a dtype are scalars of an element, in their places."""
-    if given == np.uint8:
+    if given == np.uint8 or element.kind in "iu" and element.itemsize == 1:
         return True
     if given.itemsize == 0 or element.itemsize % given.itemsize:
         return False
@@ -377,6 +381,8 @@ def _arranged(step, x, length):
         return x
     if type(x) is not DeviceArray:
         writes = step.flags & _arguments._WRITEABLE
+        if length is None and step.kind == "constant" and _is_plain(x):
+            length = len(x) if isinstance(x, (list, tuple)) else 1
         if length is not None and not writes and _is_plain(x):
             x = _filled(step, x, length)
         else:

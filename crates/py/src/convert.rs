@@ -25,11 +25,14 @@ pub fn diagnostics(module: &Module, all: &Diagnostics) -> PyErr {
 /// Diagnostics about a module as text and as JSON, with advice in the words of Python, or of the shader.
 pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     let mut all = all.to_vec();
-    let is_shader = module.sources.iter().any(|s| s.name.ends_with(".wgsl"));
+    let is_of = |end: &str| module.sources.iter().any(|s| s.name.ends_with(end));
+    let (is_shader, is_metal) = (is_of(".wgsl"), is_of(".metal"));
     for diagnostic in &mut all {
         if let Some(help) = &mut diagnostic.help {
             *help = if is_shader {
                 invar::wgsl::in_wgsl(help)
+            } else if is_metal {
+                help.replace("--const NAME=VALUE", "constants={\"NAME\": VALUE}")
             } else {
                 in_python(help)
             };

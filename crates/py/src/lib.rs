@@ -59,6 +59,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<entry::Entry>()?;
     m.add_class::<run::Module>()?;
     m.add_class::<load::Shader>()?;
+    m.add_class::<load::MetalSource>()?;
     m.add_class::<device::Device>()?;
     m.add_class::<device::Memory>()?;
     m.add_class::<device::Sizes>()?;

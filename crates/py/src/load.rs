@@ -1,8 +1,11 @@
-//! Modules that were written elsewhere: shaders, the binary form, and what the parameters of any
+//! Modules that were written elsewhere: shaders, Metal sources, the binary form, and what the parameters of any
 //! module's kernels are.
+
+use std::path::PathBuf;
 
 use invar::wgsl;
 use invar_ir::{Diagnostics, ElementType, ParamKind, Source};
+use invar_msl as msl;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
@@ -78,6 +81,61 @@ impl Shader {
     ) -> PyResult<(Module, Vec<Resource>)> {
         let kernels = self.shader.kernels(Some(entry), &overrides);
         let kernels = kernels.map_err(|errors| wrong(&self.source, &errors))?;
+        let resources = kernels.entries.into_iter().flat_map(|e| e.resources);
+        let resources =
+            resources.map(|r| (r.name, r.group, r.binding, r.params, r.head_bytes, r.length));
+        Ok((Module::new(kernels.module), resources.collect()))
+    }
+}
+
+/// A source in Metal's language, and what it is compiled with.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct MetalSource {
+    library: msl::Library,
+}
+
+impl MetalSource {
+    fn wrong(&self, errors: &Diagnostics) -> PyErr {
+        let source = Source {
+            name: self.library.name.clone().into(),
+            text: self.library.text.clone().into(),
+        };
+        wrong(&source, errors)
+    }
+}
+
+#[pymethods]
+impl MetalSource {
+    /// Takes a source, folders of files that it includes, macros and values of function constants.
+    #[new]
+    fn new(
+        name: String,
+        text: String,
+        includes: Vec<PathBuf>,
+        defines: Vec<String>,
+        constants: Vec<(String, String)>,
+    ) -> MetalSource {
+        let library = msl::Library {
+            name,
+            text,
+            includes,
+            defines,
+            constants,
+        };
+        MetalSource { library }
+    }
+
+    /// The names of its kernels.
+    fn entries(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let all = py.detach(|| self.library.names());
+        let all = all.map_err(|errors| self.wrong(&errors))?;
+        Ok(all.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// A kernel, and the variables that it takes.
+    fn kernel(&self, py: Python<'_>, name: &str) -> PyResult<(Module, Vec<Resource>)> {
+        let kernels = py.detach(|| self.library.kernels(Some(name)));
+        let kernels = kernels.map_err(|errors| self.wrong(&errors))?;
         let resources = kernels.entries.into_iter().flat_map(|e| e.resources);
         let resources =
             resources.map(|r| (r.name, r.group, r.binding, r.params, r.head_bytes, r.length));
