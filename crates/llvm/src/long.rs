@@ -42,6 +42,10 @@ const DISTANCE: u32 = 2000;
 /// of an ordinary kernel are a few hundred.
 const OF_BLOCK: u32 = 25;
 
+/// What a load where a function begins counts for besides: arguments are loaded there, and of thousands nearly all wait
+/// on the stack for where they are used. The most of an ordinary kernel are a few dozen.
+const OF_ARGUMENT: u32 = 4;
+
 /// How many of LLVM's instructions a block of a long function has: these at most, and no more than make a function
 /// long, so that tests for which all are long see many blocks.
 const PIECE: usize = 250;
@@ -76,7 +80,10 @@ pub(crate) fn passes(module: &Module<'_>, most_improved: u32) -> &'static str {
 /// Whether a function is too long for all passes.
 fn is_long(module: &Module<'_>, most_improved: u32) -> bool {
     module.get_functions().any(|function| {
-        let (mut weight, mut masks) = (0, 0);
+        let entry = function.get_first_basic_block();
+        let is_load = |inst: &InstructionValue<'_>| inst.get_opcode() == InstructionOpcode::Load;
+        let loads = entry.map_or(0, |entry| entry.get_instructions().filter(is_load).count());
+        let (mut weight, mut masks) = (OF_ARGUMENT * loads as u32, 0);
         function.get_basic_block_iter().any(|block| {
             let insts = || block.get_instructions();
             weight += OF_BLOCK + insts().map(self::weight).sum::<u32>();
