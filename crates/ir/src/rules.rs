@@ -262,7 +262,8 @@ Verify {
     ///
     /// Simdgroup and quadgroup functions, simdgroup-matrix operations, the issue of and the wait for an
     /// async copy need every existing thread of the simdgroup, in the same round of the same loops (X4);
-    /// `assert_uniform` every thread of its scope (X5). What is said of barriers holds for them.
+    /// `assert_uniform` every thread of its scope (X5). What is said of barriers holds for them. Functions of
+    /// kernels that say `collectives(active)` are over those threads that come instead (X7).
     ///
     /// Wrong:
     /// ```inv

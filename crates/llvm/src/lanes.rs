@@ -17,9 +17,18 @@ use crate::tables::Role;
 /// Lanes of a simdgroup.
 pub(crate) const LANES: u32 = 32;
 
-/// Exchanges one component: `value` is a `<32 x T>` for `scalar`, `by` says which lane where the rule
-/// takes one, with its integer type, and `present` which lanes exist or are active, all if it is none. Active
-/// ones have gaps (`gaps`); of those that exist the first of each group that has any is there. Gives one vector, of [`LaneRule::Ballot`] the four of a `u32x4`.
+/// Which lanes take part.
+#[derive(Clone, Copy)]
+pub(crate) enum Present<'c> {
+    All,
+    /// Those that exist: of a group that has any, also the first.
+    Existing(VectorValue<'c>),
+    /// Those that are active, which may be any.
+    Active(VectorValue<'c>),
+}
+
+/// Exchanges one component: `value` is a `<32 x T>` for `scalar`, and `by` says which lane where the rule
+/// takes one, with its integer type. Gives one vector, of [`LaneRule::Ballot`] the four of a `u32x4`.
 ///
 /// # Panics
 /// If the rule takes a lane and `by` is none.
@@ -30,19 +39,23 @@ pub(crate) fn lane_rule<'c>(
     scalar: Scalar,
     value: VectorValue<'c>,
     by: Option<(Scalar, VectorValue<'c>)>,
-    present: Option<VectorValue<'c>>,
-    gaps: bool,
+    present: Present<'c>,
 ) -> Vec<VectorValue<'c>> {
     let size = match group {
         Group::Simdgroup => LANES,
         Group::Quadgroup => 4,
+    };
+    let (present, gaps) = match present {
+        Present::All => (None, false),
+        Present::Existing(lanes) => (Some(lanes), false),
+        Present::Active(lanes) => (Some(lanes), true),
     };
     let x = Exchange {
         e,
         size,
         scalar,
         present,
-        gaps: gaps && present.is_some(),
+        gaps,
     };
     let by = || by.expect("a lane for a rule that takes one");
     vec![match rule {
@@ -732,8 +745,8 @@ mod tests {
         let context = test_jit::context();
         let mut jit = Jit::new(&context, processor);
         for (i, case) in cases.iter().enumerate() {
-            for [whole, gaps] in [[true, false], [false, false], [false, true]] {
-                jit.function(&format!("f{i}{whole}{gaps}"), 7, |e, pointers| {
+            for kind in ["all", "existing", "active"] {
+                jit.function(&format!("f{i}{kind}"), 7, |e, pointers| {
                     let load = |k: usize, scalar| {
                         Jit::load(e, pointers[k], scalar, Some(LANES)).into_vector_value()
                     };
@@ -742,9 +755,13 @@ mod tests {
                         Some(bits) => (by, e.splat(e.constant(by, bits), LANES)),
                         None => (by, load(1, by)),
                     });
-                    let present = (!whole).then(|| load(2, Scalar::Bool));
+                    let present = match kind {
+                        "all" => Present::All,
+                        "existing" => Present::Existing(load(2, Scalar::Bool)),
+                        _active => Present::Active(load(2, Scalar::Bool)),
+                    };
                     let (group, rule) = (case.group, case.rule);
-                    let result = lane_rule(e, group, rule, case.scalar, value, by, present, gaps);
+                    let result = lane_rule(e, group, rule, case.scalar, value, by, present);
                     let to = case.result();
                     for (k, vector) in result.into_iter().enumerate() {
                         Jit::store(e, pointers[3 + k], to, vector.into());
@@ -758,14 +775,15 @@ mod tests {
                 .into_iter()
                 .enumerate()
             {
-                let f = program.function(&format!("f{i}{}false", count == 32));
+                let kind = if count == 32 { "all" } else { "existing" };
+                let f = program.function(&format!("f{i}{kind}"));
                 case.check(&f, round as u64, u32::MAX >> (32 - count));
             }
             for (round, existing) in [0x8000_0000, 0x10, 0xffff_fffe, 0x0f0f_1248, 0x0001_0000]
                 .into_iter()
                 .enumerate()
             {
-                let f = program.function(&format!("f{i}falsetrue"));
+                let f = program.function(&format!("f{i}active"));
                 case.check(&f, round as u64, existing);
             }
         }

@@ -5,7 +5,7 @@ use invar_ir::Scalar;
 use invar_ir::ops::{Group, LaneRule};
 
 use crate::function::FunctionLowering;
-use crate::lanes::lane_rule;
+use crate::lanes::{Present, lane_rule};
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -32,15 +32,17 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             // The vectors of each result.
             let mut results: Vec<Vec<Part<'c>>> = Vec::new();
             for number in 0..count / each {
+                let lanes = |list: &[VectorValue<'c>]| self.e.join(&list[number * each..][..each]);
                 let present = match there {
-                    Mask::All => None,
-                    Mask::Some(list) => Some(self.e.join(&list[number * each..][..each])),
+                    Mask::All => Present::All,
+                    Mask::Some(list) if active => Present::Active(lanes(list)),
+                    Mask::Some(list) => Present::Existing(lanes(list)),
                 };
                 let value = self.simdgroup(&parts[0], c, number);
                 let by = parts
                     .get(1)
                     .map(|lane| (types[1], self.simdgroup(lane, 0, number)));
-                let own = lane_rule(&self.e, group, rule, types[0], value, by, present, active);
+                let own = lane_rule(&self.e, group, rule, types[0], value, by, present);
                 results.resize(own.len(), Vec::new());
                 for (result, vector) in results.iter_mut().zip(own) {
                     result.extend(self.e.split(vector, self.shape.width));
