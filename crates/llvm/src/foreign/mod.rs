@@ -14,6 +14,7 @@ mod read;
 mod thread;
 mod types;
 mod unroll;
+mod values;
 
 pub use debug::{DebugField, DebugType, Location};
 pub use passes::Module;

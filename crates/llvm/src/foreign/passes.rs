@@ -9,10 +9,9 @@ use inkwell::llvm_sys::core::{
     LLVMAddAttributeAtIndex, LLVMContextCreate, LLVMContextDispose, LLVMCreateEnumAttribute,
     LLVMCreateMemoryBufferWithMemoryRangeCopy, LLVMDeleteGlobal, LLVMDisposeMessage,
     LLVMDisposeModule, LLVMGetAggregateElement, LLVMGetEnumAttributeKindForName,
-    LLVMGetFirstBasicBlock, LLVMGetFirstFunction, LLVMGetFirstInstruction, LLVMGetInitializer,
-    LLVMGetInstructionOpcode, LLVMGetNamedFunction, LLVMGetNamedGlobal, LLVMGetNextBasicBlock,
-    LLVMGetNextFunction, LLVMGetNextInstruction, LLVMGetNumOperands, LLVMGetOperand,
-    LLVMInstructionEraseFromParent, LLVMIsAFunction, LLVMIsAGlobalVariable, LLVMIsDeclaration,
+    LLVMGetFirstFunction, LLVMGetInitializer, LLVMGetInstructionOpcode, LLVMGetNamedFunction,
+    LLVMGetNamedGlobal, LLVMGetNextFunction, LLVMGetNumOperands, LLVMGetOperand,
+    LLVMInstructionEraseFromParent, LLVMIsAFunction, LLVMIsDeclaration,
     LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith, LLVMSetLinkage,
 };
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
@@ -23,7 +22,7 @@ use inkwell::llvm_sys::transforms::pass_builder::{
 };
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
-use super::read::{Annotation, annotation, callee, global_of, name_of};
+use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
 use super::{Function, read, unroll};
 
 /// A module of LLVM IR.
@@ -247,25 +246,6 @@ impl Drop for Module {
     }
 }
 
-/// Does something with each instruction of a function.
-///
-/// # Safety
-/// It is a function, and `each` erases nothing.
-pub(super) unsafe fn for_each(function: LLVMValueRef, mut each: impl FnMut(LLVMValueRef)) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut block = LLVMGetFirstBasicBlock(function);
-        while !block.is_null() {
-            let mut inst = LLVMGetFirstInstruction(block);
-            while !inst.is_null() {
-                each(inst);
-                inst = LLVMGetNextInstruction(inst);
-            }
-            block = LLVMGetNextBasicBlock(block);
-        }
-    }
-}
-
 /// A message of LLVM's, which is freed.
 ///
 /// # Safety
@@ -295,13 +275,4 @@ unsafe fn points_to(value: LLVMValueRef) -> LLVMValueRef {
             false => initial,
         }
     }
-}
-
-/// Whether a value is a variable outside functions.
-///
-/// # Safety
-/// It is a value.
-pub(super) unsafe fn is_variable(value: LLVMValueRef) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { !LLVMIsAGlobalVariable(value).is_null() }
 }

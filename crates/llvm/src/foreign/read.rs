@@ -7,19 +7,18 @@ use std::slice;
 use inkwell::llvm_sys::core::{
     LLVMConstIntGetSExtValue, LLVMConstIntGetZExtValue, LLVMConstRealGetDouble, LLVMCountIncoming,
     LLVMCountParams, LLVMCountStructElementTypes, LLVMGetAggregateElement, LLVMGetAllocatedType,
-    LLVMGetArrayLength2, LLVMGetAsString, LLVMGetCalledValue, LLVMGetConstOpcode,
-    LLVMGetElementType, LLVMGetEnumAttributeAtIndex, LLVMGetEnumAttributeKindForName,
-    LLVMGetFCmpPredicate, LLVMGetFirstBasicBlock, LLVMGetFirstInstruction,
-    LLVMGetGEPSourceElementType, LLVMGetICmpPredicate, LLVMGetIncomingBlock, LLVMGetIncomingValue,
-    LLVMGetIndices, LLVMGetInitializer, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
-    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetNumArgOperands, LLVMGetNumIndices,
-    LLVMGetNumOperands, LLVMGetOperand, LLVMGetParam, LLVMGetSection, LLVMGetSuccessor,
-    LLVMGetTypeAttributeValue, LLVMGetTypeKind, LLVMGetValueName2, LLVMGetVectorSize,
-    LLVMGlobalGetValueType, LLVMIsACallInst, LLVMIsAConstantAggregateZero, LLVMIsAConstantArray,
+    LLVMGetArrayLength2, LLVMGetConstOpcode, LLVMGetElementType, LLVMGetEnumAttributeAtIndex,
+    LLVMGetEnumAttributeKindForName, LLVMGetFCmpPredicate, LLVMGetFirstBasicBlock,
+    LLVMGetFirstInstruction, LLVMGetGEPSourceElementType, LLVMGetICmpPredicate,
+    LLVMGetIncomingBlock, LLVMGetIncomingValue, LLVMGetIndices, LLVMGetInitializer,
+    LLVMGetInstructionOpcode, LLVMGetIntTypeWidth, LLVMGetNextBasicBlock, LLVMGetNextInstruction,
+    LLVMGetNumArgOperands, LLVMGetNumIndices, LLVMGetNumOperands, LLVMGetOperand, LLVMGetParam,
+    LLVMGetSection, LLVMGetSuccessor, LLVMGetTypeAttributeValue, LLVMGetTypeKind,
+    LLVMGetVectorSize, LLVMGlobalGetValueType, LLVMIsAConstantAggregateZero, LLVMIsAConstantArray,
     LLVMIsAConstantDataArray, LLVMIsAConstantDataVector, LLVMIsAConstantExpr, LLVMIsAConstantFP,
     LLVMIsAConstantInt, LLVMIsAConstantPointerNull, LLVMIsAConstantStruct, LLVMIsAConstantVector,
-    LLVMIsAFunction, LLVMIsAGlobalVariable, LLVMIsConditional, LLVMIsConstantString,
-    LLVMIsGlobalConstant, LLVMIsUndef, LLVMStructGetTypeAtIndex, LLVMTypeOf,
+    LLVMIsAFunction, LLVMIsConditional, LLVMIsGlobalConstant, LLVMIsUndef,
+    LLVMStructGetTypeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMGetSubprogram, LLVMInstructionGetDebugLoc};
 use inkwell::llvm_sys::prelude::{LLVMTypeRef, LLVMValueRef};
@@ -29,19 +28,12 @@ use inkwell::llvm_sys::target::{
 use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind};
 
 use super::debug::Debug;
-use super::passes::{Module, for_each, is_variable};
+use super::passes::Module;
+use super::values::{Annotation, callee, for_each, is_variable, name_of};
 use super::{
     Binary, Block, Compare, Convert, Element, Function, Global, Inst, Kind, Operand, Ordered,
     Param, Type,
 };
-
-/// What is annotated: a name, and a number or text if it has one.
-#[derive(Clone, Debug)]
-pub(super) struct Annotation {
-    pub name: String,
-    pub number: Option<i64>,
-    pub text: Option<String>,
-}
 
 struct Reader<'a> {
     layout: LLVMTargetDataRef,
@@ -391,102 +383,7 @@ impl Reader<'_> {
     }
 }
 
-// ---- parts of LLVM's values ----
-
-/// A value's name.
-///
-/// # Safety
-/// It is a value.
-pub(super) unsafe fn name_of(value: LLVMValueRef) -> String {
-    let mut length = 0;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let name = LLVMGetValueName2(value, &mut length);
-        if name.is_null() || length == 0 {
-            return String::new();
-        }
-        String::from_utf8_lossy(slice::from_raw_parts(name.cast(), length)).into_owned()
-    }
-}
-
-/// The function that an instruction calls, if it is a call.
-///
-/// # Safety
-/// It is an instruction.
-pub(super) unsafe fn callee(inst: LLVMValueRef) -> Option<String> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if LLVMIsACallInst(inst).is_null() {
-            return None;
-        }
-        let called = LLVMGetCalledValue(inst);
-        (!LLVMIsAFunction(called).is_null()).then(|| name_of(called))
-    }
-}
-
-/// The variable outside functions that an address leads to.
-///
-/// # Safety
-/// It is a value.
-pub(super) unsafe fn global_of(mut value: LLVMValueRef) -> Option<LLVMValueRef> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        for _ in 0..8 {
-            if !LLVMIsAGlobalVariable(value).is_null() {
-                return Some(value);
-            }
-            if LLVMIsAConstantExpr(value).is_null() {
-                return None;
-            }
-            value = LLVMGetOperand(value, 0);
-        }
-    }
-    None
-}
-
-/// What an annotation says, of the two constants that hold it.
-///
-/// # Safety
-/// They are values.
-pub(super) unsafe fn annotation(name: LLVMValueRef, more: LLVMValueRef) -> Annotation {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut read = Annotation {
-            name: text(name).unwrap_or_default(),
-            number: None,
-            text: None,
-        };
-        if let Some(global) = global_of(more) {
-            let init = LLVMGetInitializer(global);
-            let first = match init.is_null() {
-                true => init,
-                false => LLVMGetAggregateElement(init, 0),
-            };
-            if !first.is_null() && !LLVMIsAConstantInt(first).is_null() {
-                read.number = Some(LLVMConstIntGetSExtValue(first));
-            } else if !first.is_null() {
-                read.text = text(first);
-            }
-        }
-        read
-    }
-}
-
-/// The text that a constant is the address of.
-unsafe fn text(value: LLVMValueRef) -> Option<String> {
-    // SAFETY: it is a value.
-    unsafe {
-        let init = LLVMGetInitializer(global_of(value)?);
-        if init.is_null() || LLVMIsConstantString(init) == 0 {
-            return None;
-        }
-        let mut length = 0;
-        let bytes = LLVMGetAsString(init, &mut length);
-        let bytes = slice::from_raw_parts(bytes.cast::<u8>(), length);
-        let text = String::from_utf8_lossy(bytes);
-        Some(text.trim_end_matches('\0').to_string())
-    }
-}
+// ---- names ----
 
 /// A function's name as it was written, of one as compilers mangle it.
 pub fn function_name(symbol: &str) -> String {

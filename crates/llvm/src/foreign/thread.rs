@@ -19,7 +19,7 @@ use inkwell::llvm_sys::core::{
 };
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMValueRef};
 
-use super::read::callee;
+use super::values::callee;
 
 /// Leads every way of a function past the blocks that only ask for what is known on it.
 ///

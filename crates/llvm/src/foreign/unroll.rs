@@ -21,8 +21,8 @@ use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporary
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
 use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
-use super::passes::for_each;
 use super::thread;
+use super::values::for_each;
 
 /// Says of every loop of a function with such arrays that it is to be written out.
 ///
