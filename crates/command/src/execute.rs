@@ -1,5 +1,6 @@
 //! Commands that run kernels: `check` and `run`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -9,7 +10,8 @@ use invar_interp::{self as interp, Arg, CheckOptions, Schedules};
 use invar_ir::text::case::RunCase;
 use invar_ir::texture::stored;
 use invar_ir::{
-    Access, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity, Type,
+    Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, Kernel, Memory, ParamKind,
+    Rule, Severity, Type,
 };
 use invar_texture::TextureShape;
 use serde_json::{Value as Json, json};
@@ -40,6 +42,10 @@ pub struct CheckArgs {
     /// The most memory for the data-race checker, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = CheckOptions::default().race_memory_bytes)]
     race_memory_bytes: u64,
+    /// Prove the kernel first, as `invar prove` does: memory on which no two threads race is then not watched
+    /// for races.
+    #[arg(long)]
+    prove: bool,
 }
 
 #[derive(Args)]
@@ -86,27 +92,109 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         output.result("", &lints, "", json!({}));
         output.errors |= args.deny.is_some();
     }
+    let mut proofs = args.prove.then(Proofs::default);
     for case in &plan.cases {
         match bound(&plan, case, &options)? {
             Ok(bound) => {
-                check_one(&plan, args, &allow, case, bound, &mut output)?;
+                let known = proofs.as_mut().map(|p| p.of(&plan, case, &bound));
+                check_one(&plan, args, &allow, case, (bound, known), &mut output)?;
             }
             Err(diagnostics) => {
                 output.result(&case.kernel.name, &diagnostics, "", json!({}));
             }
         }
     }
-    program::check(&plan, args, &allow, &options, &mut output)?;
+    program::check(&plan, args, &allow, &options, (&mut proofs, &mut output))?;
     output.finish()
 }
 
-/// Checks one run and tells the findings. Gives what it left in its arguments, unless errors leave that open.
+/// What is proved of the kernels that are checked, each once.
+#[derive(Default)]
+pub struct Proofs(HashMap<String, invar_prove::Report>);
+
+/// Which memory is not watched for races, and which is, of that which a kernel writes and threads share.
+#[derive(Default)]
+pub struct Known {
+    race_free: Vec<Memory>,
+    names: Vec<String>,
+    watched: Vec<String>,
+    /// The launches that a proof is about, where this is none of them.
+    beyond: Option<String>,
+}
+
+impl Proofs {
+    /// What a proof says of a launch that is about to run.
+    pub fn of(&mut self, plan: &Plan, case: &RunCase, bound: &Bound) -> Known {
+        let Some(kernel) = plan.module.kernel(&bound.kernel) else {
+            return Known::default();
+        };
+        if !self.0.contains_key(&bound.kernel) {
+            let options = invar_prove::Options {
+                refute: false,
+                ..invar_prove::Options::default()
+            };
+            let mut cases = plan.cases.clone();
+            cases.push(case.clone());
+            if let Some(report) = invar_prove::prove(&plan.module, &bound.kernel, &cases, options) {
+                self.0.insert(bound.kernel.clone(), report);
+            }
+        }
+        let Some(report) = self.0.get(&bound.kernel) else {
+            return Known::default();
+        };
+        let launch = invar_prove::launch::bound(&plan.module, kernel, bound);
+        let covers = report.covers(&launch);
+        let mut known = Known::default();
+        let params = (0..kernel.params.len() as u32).map(Memory::Param);
+        for memory in params.chain((0..kernel.allocs.len() as u32).map(Memory::Alloc)) {
+            let Some(info) = plan.module.memory(kernel, memory) else {
+                continue;
+            };
+            let is_shared = match info.space {
+                AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture => true,
+                AddressSpace::Thread | AddressSpace::Constant => false,
+            };
+            if !is_shared || !info.access.can_write() {
+                continue;
+            }
+            let name = info.name.to_string();
+            if covers && report.race_free.contains(&memory) {
+                known.race_free.push(memory);
+                known.names.push(name);
+            } else {
+                known.watched.push(name);
+            }
+        }
+        if !covers && !report.race_free.is_empty() {
+            known.beyond = Some(report.launches());
+        }
+        known
+    }
+}
+
+impl Known {
+    fn in_words(&self) -> String {
+        let list = |names: &[String]| match names {
+            [] => "nothing".to_string(),
+            names => names.join(", "),
+        };
+        let beyond = match &self.beyond {
+            Some(launches) => format!(", for the proof is of {launches}"),
+            None => String::new(),
+        };
+        let (proved, watched) = (list(&self.names), list(&self.watched));
+        format!("; proved free of races: {proved}; watched: {watched}{beyond}")
+    }
+}
+
+/// Checks one run, of which something may be known, and tells the findings. Gives what it left in its arguments,
+/// unless errors leave that open.
 pub fn check_one(
     plan: &Plan,
     args: &CheckArgs,
     allow: &[Rule],
     case: &RunCase,
-    bound: Bound,
+    (bound, known): (Bound, Option<Known>),
     output: &mut Output,
 ) -> Result<Option<Vec<Arg<'static>>>, Refusal> {
     let name = &case.kernel.name;
@@ -116,6 +204,7 @@ pub fn check_one(
         allow: shader::allowed(&args.inputs.file, allow),
         deny_warnings: args.deny.is_some(),
         race_memory_bytes: args.race_memory_bytes,
+        race_free: known.as_ref().map_or(Vec::new(), |k| k.race_free.clone()),
     };
     let start = Instant::now();
     let mut bar = Bar::new();
@@ -152,7 +241,7 @@ pub fn check_one(
     let passes =
         checked.verdict == interp::Verdict::Pass && diagnostics.len() == checked.diagnostics.len();
     let closing = format!(
-        "{} @{name}: {}; {}",
+        "{} @{name}: {}; {}{}",
         match (passes, checked.allowed.is_empty()) {
             (true, true) => "clean",
             // What is allowed is there all the same.
@@ -161,6 +250,7 @@ pub fn check_one(
         },
         checked.summary(diagnostics.len() - checked.diagnostics.len()),
         checked.reach(),
+        known.as_ref().map_or(String::new(), Known::in_words),
     );
     let allowed: serde_json::Map<String, Json> = checked
         .allowed
@@ -182,6 +272,8 @@ pub fn check_one(
             "seeds": checked.seeds,
             "steps": checked.steps,
             "seconds": start.elapsed().as_secs_f64(),
+            "proved_free_of_races": known.as_ref().map(|k| &k.names),
+            "watched": known.as_ref().map(|k| &k.watched),
         }),
     );
     // Out of bounds a load gives zeros and a store does nothing: what comes after is as certain as without.

@@ -11,7 +11,7 @@ use invar_ir::{Diagnostic, Diagnostics, ElementType, Rule, Severity};
 use serde_json::{Value as Json, json};
 
 use crate::bench::{BenchArgs, bench_one};
-use crate::execute::{CheckArgs, RunArgs, check_one, outs_of, write_out};
+use crate::execute::{CheckArgs, Proofs, RunArgs, check_one, outs_of, write_out};
 use crate::output::{Output, count, time};
 use crate::place::{Place, asks_for_reference};
 use crate::plan::{Plan, usage_or_findings};
@@ -96,7 +96,7 @@ pub fn check(
     args: &CheckArgs,
     allow: &[Rule],
     options: &Options,
-    output: &mut Output,
+    (proofs, output): (&mut Option<Proofs>, &mut Output),
 ) -> Result<(), Refusal> {
     'programs: for program in &plan.programs {
         let Some(mut bound) = bound(plan, program, options, output)? else {
@@ -104,7 +104,8 @@ pub fn check(
         };
         for (number, pass) in program.passes.iter().enumerate() {
             let run = bound.pass(number);
-            match check_one(plan, args, allow, &pass.case, run, output)? {
+            let known = proofs.as_mut().map(|p| p.of(plan, &pass.case, &run));
+            match check_one(plan, args, allow, &pass.case, (run, known), output)? {
                 Some(after) => bound.keep(number, &after),
                 None => {
                     stopped(program, number, output);

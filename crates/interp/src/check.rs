@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use invar_ir::memory_layout::has_room;
 use invar_ir::print::Printed;
 use invar_ir::texture::stored;
-use invar_ir::{Const, Diagnostic, Diagnostics, Rule, Severity, Span, Verified};
+use invar_ir::{Const, Diagnostic, Diagnostics, Memory, Rule, Severity, Span, Verified};
 use invar_texture::TextureShape;
 
 use crate::checkers::{
@@ -40,6 +40,9 @@ pub struct CheckOptions {
     pub deny_warnings: bool,
     /// The most memory for the data-race checker's state.
     pub race_memory_bytes: u64,
+    /// Objects without atomics on which no two threads race in this launch, as something else has proved
+    /// (`invar_prove`): the data-race checker keeps nothing of them and does not watch them.
+    pub race_free: Vec<Memory>,
 }
 
 impl Default for CheckOptions {
@@ -50,6 +53,7 @@ impl Default for CheckOptions {
             allow: Vec::new(),
             deny_warnings: false,
             race_memory_bytes: 4 << 30,
+            race_free: Vec::new(),
         }
     }
 }
@@ -363,7 +367,8 @@ impl Check<'_> {
     fn run(&mut self, seed: u32, observers: &mut [&mut dyn Observer]) -> Result<(), Diagnostics> {
         let run = self.run_options(seed);
         let mut copies: Vec<Arg> = self.args.iter().map(Arg::copy).collect();
-        let mut races = DataRaces::new(self.options.race_memory_bytes);
+        let race_free = self.options.race_free.clone();
+        let mut races = DataRaces::new(self.options.race_memory_bytes).but(race_free);
         let mut bounds = OutOfBoundsAccesses::default();
         let mut reads = UninitialisedReads::default();
         let mut waits = NeverWaited::default();

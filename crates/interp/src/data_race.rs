@@ -25,6 +25,8 @@ use crate::verdict::{commuting, holds_floats, mixed_atomics};
 /// Its state costs up to 32 bytes a location of memory that the kernel can write.
 pub struct DataRaces {
     memory_limit_bytes: u64,
+    /// Objects that are known to have none.
+    race_free: Vec<Memory>,
     detector: Option<Detector>,
     /// The detector's number of each object that can race.
     objects: Vec<Option<Object>>,
@@ -89,6 +91,7 @@ impl DataRaces {
     pub fn new(memory_limit_bytes: u64) -> DataRaces {
         DataRaces {
             memory_limit_bytes,
+            race_free: Vec::new(),
             detector: None,
             objects: Vec::new(),
             about: Vec::new(),
@@ -109,6 +112,12 @@ impl DataRaces {
         }
     }
 
+    /// The same, without these objects, on which no two threads race.
+    pub(crate) fn but(mut self, race_free: Vec<Memory>) -> DataRaces {
+        self.race_free = race_free;
+        self
+    }
+
     /// A checker that looks at the schedule of a run again, which this one has seen and found races
     /// in. Hand it back with [`DataRaces::learn`] after the run.
     pub(crate) fn second_look(&self) -> Option<DataRaces> {
@@ -119,7 +128,7 @@ impl DataRaces {
         let unpaired = Unpaired::new(&reports, |r| self.number(r.object));
         Some(DataRaces {
             look_at: Some((self.outcome.racy.clone(), unpaired)),
-            ..DataRaces::new(self.memory_limit_bytes)
+            ..DataRaces::new(self.memory_limit_bytes).but(self.race_free.clone())
         })
     }
 
@@ -517,12 +526,13 @@ fn stretches(access: &Access) -> Option<([Stretch; MAX_STRETCHES], usize)> {
 
 impl Observer for DataRaces {
     fn wants(&self, object: &ObjectInfo) -> bool {
-        object.writable && space_of(object).is_some()
+        object.writable && space_of(object).is_some() && !self.race_free.contains(&object.memory)
     }
 
     fn begin(&mut self, launch: &Launch) -> Result<(), Diagnostic> {
         let look_at = self.look_at.take();
-        *self = DataRaces::new(self.memory_limit_bytes);
+        let race_free = std::mem::take(&mut self.race_free);
+        *self = DataRaces::new(self.memory_limit_bytes).but(race_free);
         let (module, kernel) = (launch.module, launch.kernel);
         // Acquire and release make the verdict one of the schedules tried anyway.
         let mixed = match crate::verdict::orders_anything(kernel) {
@@ -535,7 +545,8 @@ impl Observer for DataRaces {
         self.kernel = launch.kernel.span;
         let mut declarations = Vec::new();
         for object in launch.objects {
-            let Some(space) = space_of(object) else {
+            let space = space_of(object).filter(|_| !self.race_free.contains(&object.memory));
+            let Some(space) = space else {
                 self.objects.push(None);
                 continue;
             };

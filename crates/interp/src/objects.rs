@@ -50,6 +50,7 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 name_parts(module, info.element, "", &mut parts);
             }
             ObjectInfo {
+                memory,
                 name: info.as_ref().map_or(String::new(), |i| i.name.to_string()),
                 space: info.as_ref().map_or(AddressSpace::Constant, |i| i.space),
                 writable: !scalar_param && info.is_some_and(|i| i.access.can_write()),

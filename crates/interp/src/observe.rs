@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use invar_ir::print::{Line, Printed, Template, line_bytes};
 use invar_ir::{
-    AddressSpace, AtomicOp, Const, Diagnostic, Kernel, Module, Order, Scalar, Scope, Spaces, Span,
-    Type,
+    AddressSpace, AtomicOp, Const, Diagnostic, Kernel, Memory, Module, Order, Scalar, Scope,
+    Spaces, Span, Type,
 };
 
 use crate::dispatch::GridSizes;
@@ -75,6 +75,8 @@ pub enum SiteKind {
 /// A memory object as observers see it.
 #[derive(Clone, Debug)]
 pub struct ObjectInfo {
+    /// Which object of the kernel it is.
+    pub memory: Memory,
     /// The author's name for it.
     pub name: String,
     /// Where it lies.

@@ -881,6 +881,12 @@ impl<'k> Subject<'k> {
         Some((info.space, info.access))
     }
 
+    /// Whether threads can race on an object.
+    pub fn is_shared_memory(&self, memory: Memory) -> bool {
+        let space = self.space(memory);
+        space.is_some_and(|(space, _)| Subject::is_shared(space))
+    }
+
     /// Whether two accesses conflict (R1), wherever they are.
     fn conflict(a: &Site<'_>, b: &Site<'_>) -> bool {
         let atomic = |site: &Site<'_>| matches!(site.mode, AccessMode::Atomic { .. });

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use invar_interp::case::bind;
-use invar_interp::{CheckOptions, Options, check};
+use invar_interp::case::{Bound, bind};
+use invar_interp::{Arg, CheckOptions, Dispatch, Options, check};
 use invar_ir::text::case::{Expr, ExprKind, Grid, RunCase, cases};
 use invar_ir::{
-    Diagnostic, Diagnostics, ElementType, Kernel, Memory, Module, ParamKind, Required, Rule,
-    Scalar, Type, Verified,
+    ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Memory, Module, ParamKind, Required,
+    Rule, Scalar, Type, Verified,
 };
 
 /// The numbers of a launch, as far as they are known.
@@ -115,6 +115,58 @@ pub fn written(module: &Module, kernel: &Kernel, case: &RunCase) -> Launch {
         }
     }
     launch
+}
+
+/// What a launch that is about to run says.
+pub fn bound(module: &Module, kernel: &Kernel, launch: &Bound) -> Launch {
+    let Bound {
+        dispatch: Dispatch { grid, threadgroup },
+        args,
+        options,
+        ..
+    } = launch;
+    let mut numbers = Vec::new();
+    for (param, arg) in kernel.params.iter().zip(args) {
+        numbers.push(match (&param.kind, arg) {
+            (ParamKind::Scalar { .. }, Arg::Scalar(components)) => match &components[..] {
+                [only] if only.scalar.is_integer() => Some(only.scalar.integer(only.bits)),
+                _float_or_several => None,
+            },
+            (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }, arg) => {
+                let size = element.extent(&module.structs).map(|e| e.size_bytes);
+                let size = size.filter(|size| *size > 0);
+                size.map(|size| i128::from(arg.bytes().len() as u64 / size))
+            }
+            (ParamKind::Threadgroup { .. }, Arg::ThreadgroupLength(length)) => {
+                Some(i128::from(*length))
+            }
+            (
+                ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_),
+                _,
+            ) => None,
+        });
+    }
+    let constants = module.function_constants.iter().map(|constant| {
+        let given = options.constants.iter().find(|(key, _)| match key {
+            ConstantKey::Name(name) => *name == constant.name,
+            ConstantKey::Id(id) => *id == constant.id,
+        });
+        let value = given.map(|(_, value)| *value).or(constant.default)?;
+        (value.scalar.is_integer()).then(|| value.scalar.integer(value.bits))
+    });
+    let of = |n: [u32; 3]| n.map(i128::from);
+    let size = of(*threadgroup);
+    let threads = match grid {
+        invar_interp::Grid::Threads(n) => of(*n),
+        invar_interp::Grid::Threadgroups(n) => [0, 1, 2].map(|d| i128::from(n[d]) * size[d]),
+    };
+    Launch {
+        grid: threads.map(Some),
+        threadgroup: size.map(Some),
+        numbers,
+        constants: constants.collect(),
+        ..Launch::default()
+    }
 }
 
 /// A launch in the words of `invar check`.

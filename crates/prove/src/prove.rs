@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use invar_ir::text::case::RunCase;
-use invar_ir::{AccessMode, Kernel, Rule, Span, Value, Verified};
+use invar_ir::{AccessMode, Kernel, Memory, Rule, Span, Value, Verified};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
@@ -92,6 +92,9 @@ pub struct Report {
     pub flat_dimensions: Vec<&'static str>,
     /// What was not proved.
     pub doubts: Vec<Doubt>,
+    /// Memory that the kernel writes, without atomics on it, whose accesses are all in bounds, or allowed
+    /// beyond, and of which no two race: in launches within the conditions, whatever else is open.
+    pub race_free: Vec<Memory>,
     /// A launch that breaks it.
     pub counterexample: Option<Counterexample>,
     /// How many problems the solver was asked.
@@ -248,6 +251,7 @@ fn open(kernel: &Kernel) -> Report {
             what: "the kernel reaches textures, of which nothing is proved".to_string(),
             why: "check its launches instead",
         }],
+        race_free: Vec::new(),
         counterexample: None,
         problems: 0,
         proofs: BTreeMap::new(),
@@ -826,6 +830,28 @@ impl Session<'_, '_> {
         })
     }
 
+    /// The objects that are written, of which nothing is open, and that have no atomics: how those are
+    /// ordered shows in other objects.
+    fn race_free(&self, open: &[Goal]) -> Vec<Memory> {
+        let sites = &self.subject.sites;
+        let of_goal = |goal: &Goal| match *goal {
+            Goal::Bounds(site) => Some(sites[site].memory),
+            Goal::Part(_) => None,
+            Goal::Race(pair) => Some(sites[self.pairs[pair].a.0].memory),
+        };
+        let left: BTreeSet<Memory> = open.iter().filter_map(of_goal).collect();
+        let atomic = |mode| matches!(mode, AccessMode::Atomic { .. });
+        let written = sites.iter().filter(|site| site.mode.writes());
+        let written: BTreeSet<Memory> = written.map(|site| site.memory).collect();
+        let is_free = |memory: &Memory| {
+            let mut its = sites.iter().filter(|site| site.memory == *memory);
+            self.subject.is_shared_memory(*memory)
+                && !left.contains(memory)
+                && !its.any(|site| atomic(site.mode))
+        };
+        written.into_iter().filter(is_free).collect()
+    }
+
     fn report(mut self) -> Report {
         let subject = self.subject;
         // What counts is what holds under the conditions that are printed, in their order: all proofs once
@@ -911,6 +937,7 @@ impl Session<'_, '_> {
             .filter(|d| subject.unused[*d as usize])
             .map(|d| d.name())
             .collect();
+        let race_free = self.race_free(&open);
         let proofs = subject.proofs.borrow();
         let proofs = proofs
             .iter()
@@ -928,6 +955,7 @@ impl Session<'_, '_> {
             required,
             flat_dimensions: flat,
             doubts,
+            race_free,
             counterexample,
             problems: subject.asked.get(),
             proofs,

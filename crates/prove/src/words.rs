@@ -1,7 +1,9 @@
 //! A report in words: what `invar prove` prints and `iv.prove` shows.
 
-use invar_ir::Module;
+use invar_ir::{Dim, Module};
 
+use crate::launch::Launch;
+use crate::value::{LARGEST_BUFFER, LARGEST_THREADGROUP};
 use crate::{Doubt, Report, Verdict};
 
 impl Verdict {
@@ -40,6 +42,23 @@ impl Report {
         };
         let conditions = conditions.join(" and ");
         format!("every {dimensions}launch{required}{with}{conditions}")
+    }
+
+    /// Whether a launch is one of those that the report is of. What it does not say it does not fulfil; a
+    /// scalar as large as no buffer counts as one.
+    pub fn covers(&self, launch: &Launch) -> bool {
+        let flat = |d: &Dim| {
+            !self.flat_dimensions.contains(&d.name()) || launch.grid[*d as usize] == Some(1)
+        };
+        let threads = launch.threadgroup.iter().flatten().product::<i128>();
+        let is_small = |length: &Option<i128>| length.is_none_or(|n| n <= LARGEST_BUFFER);
+        Dim::ALL.iter().all(flat)
+            && threads <= LARGEST_THREADGROUP
+            && launch.numbers.iter().all(is_small)
+            && self
+                .conditions
+                .iter()
+                .all(|c| c.holds(launch) == Some(true))
     }
 
     /// The verdict in a sentence, and what is open, each on a line. `verified`: by proofs that were written

@@ -90,3 +90,68 @@ fn a_shader_is_proved_as_it_stands() {
     let (_, err) = expect(2, &["prove", text(&shader), "--const", "N=3"]);
     assert!(err.contains("N"), "{err}");
 }
+
+/// Its threads race on `%tile`, and not on `%y`.
+const UNORDERED: &str = "\
+kernel @unordered(%x: device read f32, %y: device write f32) threadgroup(32) {
+    %tile = alloc threadgroup f32[32]
+    %i = thread_position_in_grid x
+    %t = thread_position_in_threadgroup x
+    %last = const u32 31
+    %other = sub %last, %t
+    %v = load %x[%i]
+    store %tile[%t], %v
+    %w = load %tile[%other]
+    store %y[%i], %w
+}
+; run: @unordered(x = iota(64), y = zeros(64)) grid(64)
+";
+
+#[test]
+fn a_check_does_not_watch_what_is_proved() {
+    let folder = Folder::new();
+    let scale = folder.file("scale.inv", SCALE);
+    let (out, _) = expect(0, &["check", text(&scale), "--prove"]);
+    assert!(
+        out.ends_with("; proved free of races: y; watched: nothing\n"),
+        "{out}"
+    );
+    let (out, _) = expect(0, &["check", text(&scale)]);
+    assert!(!out.contains("proved"), "{out}");
+    let (out, _) = expect(0, &["check", text(&scale), "--prove", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert!(out.contains("proved_free_of_races"), "{told}");
+    // What races is watched, and found as ever.
+    let unordered = folder.file("unordered.inv", UNORDERED);
+    let (out, err) = expect(1, &["check", text(&unordered), "--prove"]);
+    assert!(
+        out.ends_with("; proved free of races: y; watched: tile\n"),
+        "{out}"
+    );
+    let (_, without) = expect(1, &["check", text(&unordered)]);
+    assert!(err.contains("error[data-race]"), "{err}");
+    assert_eq!(err, without);
+}
+
+#[test]
+fn a_check_watches_all_in_a_launch_that_the_proof_is_not_of() {
+    let folder = Folder::new();
+    let (kernel, _) = SCALE.split_once("; run:").expect("its run line");
+    let pass =
+        |threads: u32| format!("then @scale(x = x, y = y, by = 2) grid({threads}) threadgroup(4)");
+    let program = format!(
+        "{kernel}; program: x = iota(4), y = zeros(8) {} {}\n",
+        pass(4),
+        pass(8)
+    );
+    let file = folder.file("passes.inv", &program);
+    let (out, _) = expect(1, &["check", text(&file), "--prove"]);
+    let lines: Vec<&str> = out.lines().filter(|line| line.contains("@scale")).collect();
+    assert!(
+        lines[0].ends_with("; proved free of races: y; watched: nothing"),
+        "{out}"
+    );
+    let beyond = "; proved free of races: nothing; watched: y, for the proof is of every one-dimensional launch \
+                  with grid.x <= length(x) and grid.x <= length(y)";
+    assert!(lines[1].ends_with(beyond), "{out}");
+}

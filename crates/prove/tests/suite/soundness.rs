@@ -142,6 +142,35 @@ fn assert_clean(module: &Verified, case: &Case, report: &Report, seed: u64) -> b
     true
 }
 
+/// Whether a check finds the same if it does not watch what a report says is free of races, in a launch that
+/// it is of.
+fn is_same_unwatched(module: &Verified, case: &Case, report: &Report) -> bool {
+    let covered = numbers(module, case).is_some_and(|launch| report.covers(&launch));
+    let (true, Ok(args)) = (covered, case.args()) else {
+        return false;
+    };
+    let mut options = CheckOptions::default();
+    options.run.constants = case.constants.clone();
+    options.run.step_limit = 200_000;
+    options.run.threadgroup_memory_bytes = 16 << 20;
+    let run =
+        |options: &CheckOptions| check(module, &case.kernel().name, &case.dispatch, &args, options);
+    let all = run(&options);
+    options.race_free.clone_from(&report.race_free);
+    let some = run(&options);
+    match (all, some) {
+        (Ok(all), Ok(some)) => {
+            assert_eq!(all.diagnostics, some.diagnostics, "{case}");
+            assert_eq!(all.reach(), some.reach(), "{case}");
+            true
+        }
+        (all, some) => {
+            assert_eq!(all.is_err(), some.is_err(), "{case}");
+            false
+        }
+    }
+}
+
 /// The kernel of a seed: a random one, or a mutant.
 fn case_of(seed: u64, texts: &[String]) -> Option<Case> {
     let mut case = if seed.is_multiple_of(4) {
@@ -178,7 +207,7 @@ fn no_proof_is_beside_a_finding() {
         refute: false,
         problems: 150,
     };
-    let (mut proved, mut launches, mut edges) = (0, 0, 0);
+    let (mut proved, mut launches, mut edges, mut unwatched) = (0, 0, 0, 0);
     for seed in first..first + count {
         let Some(case) = case_of(seed, &texts) else {
             continue;
@@ -189,6 +218,9 @@ fn no_proof_is_beside_a_finding() {
         let runs = text::cases(&case.directive()).expect("it was written");
         let name = &case.kernel().name;
         let report = prove(&module, name, &runs, options).expect("it is there");
+        if !report.race_free.is_empty() {
+            unwatched += usize::from(is_same_unwatched(&module, &case, &report));
+        }
         if report.verdict != Verdict::Proved {
             continue;
         }
@@ -212,7 +244,11 @@ fn no_proof_is_beside_a_finding() {
     }
     println!(
         "{count} kernels: {proved} proved, {launches} launches within the conditions and {edges} at their \
-         edge, no finding"
+         edge, no finding; {unwatched} launches find the same if what is proved is not watched"
+    );
+    assert!(
+        unwatched * 20 > count as usize,
+        "only {unwatched} unwatched"
     );
     assert!(proved * 20 > count, "only {proved} of {count} were proved");
     assert!(
