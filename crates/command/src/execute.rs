@@ -500,7 +500,7 @@ fn write_texture(out: &Out, shape: TextureShape, bytes: &[u8]) -> Result<(), Ref
     let array = Array {
         scalar: stored(shape.format),
         shape: slices
-            .chain([height, width, shape.format.channels().into()])
+            .chain([height, width, shape.format.codes().into()])
             .collect(),
         bytes: bytes.to_vec(),
     };

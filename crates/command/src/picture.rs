@@ -94,6 +94,7 @@ pub fn kind(format: PixelFormat) -> Result<(png::ColorType, png::BitDepth), Stri
             ));
         }
     };
+    // Those whose channels share words have been refused.
     let colours = match format.channels() {
         1 => png::ColorType::Grayscale,
         2 => png::ColorType::GrayscaleAlpha,

@@ -21,6 +21,14 @@ pub mod binary {
     pub use invar_ir::binary::{DecodeError, decode, encode};
 }
 
+/// The types of textures, and how they are sampled.
+pub mod texture {
+    pub use invar_ir::texture::{
+        Address, Coordinates, Dimension, Filter, Sampler, TextureAccess, TextureFunction,
+        TextureType,
+    };
+}
+
 /// The text form.
 pub mod text {
     pub use invar_ir::text::parse;

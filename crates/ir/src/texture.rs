@@ -7,13 +7,15 @@
 
 use std::fmt;
 
-use invar_texture::{Coding, Numbers, PixelFormat, Sampler, TextureShape};
+use invar_texture::{Coding, Numbers, PixelFormat, TextureShape};
 use serde::{Deserialize, Serialize};
 
 use crate::builder::KernelBuilder;
 use crate::inst::{InstKind, Memory, Value, Values};
 use crate::module::{Access, Kernel, ParamKind};
 use crate::types::{ElementType, Scalar, Type};
+
+pub use invar_texture::{Address, Coordinates, Filter, Sampler};
 
 /// How the texels of a texture are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -188,7 +190,8 @@ impl fmt::Display for TextureType {
     }
 }
 
-/// The scalars that lie in memory for a format, one for each channel: what arrays of its texels are made of.
+/// The scalars that lie in memory for a format, one for each of [`PixelFormat::codes`]: what arrays of its texels are
+/// made of.
 ///
 /// ```
 /// use invar_ir::{Scalar, texture::stored};
@@ -197,6 +200,9 @@ impl fmt::Display for TextureType {
 /// ```
 pub const fn stored(format: PixelFormat) -> Scalar {
     let signed = matches!(format.coding(), Coding::Snorm | Coding::Sint);
+    if format.is_packed() {
+        return Scalar::U32;
+    }
     match (format.coding(), format.bits()) {
         (Coding::Float, 16) => Scalar::F16,
         (Coding::Float, _) => Scalar::F32,

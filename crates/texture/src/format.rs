@@ -6,6 +6,7 @@
 //! | snorm | `max(c / (2^(n-1) - 1), -1)` | `rint(clamp(x, -1, 1) * (2^(n-1) - 1))` |
 //! | uint, sint | `c` | the nearest that fits |
 //! | float | the float of these bits | the nearest float, ties to even |
+//! | float of 11 or 10 bits | the `f16` of these bits, without a sign and with zeros behind them | the bits of `fmax(x, 0)` as `f16`, those that it lacks cut off |
 //! | srgb | [`crate::srgb`]; alpha is unorm | the nearest code; alpha is unorm |
 //!
 //! These are the conversions of the Vulkan specification (16.1.1 and 16.1.2, "Conversion from Normalized
@@ -67,12 +68,12 @@ macro_rules! formats {
                 match self { $(PixelFormat::$variant => $name,)* }
             }
 
-            /// How many channels it has: 1, 2 or 4.
+            /// How many channels it has.
             pub const fn channels(self) -> u32 {
                 match self { $(PixelFormat::$variant => $channels,)* }
             }
 
-            /// Bits of each channel: 8, 16 or 32.
+            /// Bits of each channel: 8, 16 or 32; where they differ, of the first.
             pub const fn bits(self) -> u32 {
                 match self { $(PixelFormat::$variant => $bits,)* }
             }
@@ -125,6 +126,9 @@ formats! {
     Rgba32Uint "rgba32uint" 4 x 32 Uint;
     Rgba32Sint "rgba32sint" 4 x 32 Sint;
     Rgba32Float "rgba32float" 4 x 32 Float;
+    Rgb10A2Unorm "rgb10a2unorm" 4 x 10 Unorm;
+    Rgb10A2Uint "rgb10a2uint" 4 x 10 Uint;
+    Rg11B10Float "rg11b10float" 3 x 11 Float;
 }
 
 impl PixelFormat {
@@ -140,7 +144,36 @@ impl PixelFormat {
 
     /// Bytes of a texel.
     pub const fn texel_bytes(self) -> u64 {
-        (self.channels() * self.bits() / 8) as u64
+        match self.is_packed() {
+            true => 4,
+            false => (self.channels() * self.bits() / 8) as u64,
+        }
+    }
+
+    /// Whether its channels share a word of 32 bits; else each has bytes of its own.
+    pub const fn is_packed(self) -> bool {
+        matches!(
+            self,
+            PixelFormat::Rgb10A2Unorm | PixelFormat::Rgb10A2Uint | PixelFormat::Rg11B10Float
+        )
+    }
+
+    /// How many codes of a texel stand by themselves in memory.
+    pub const fn codes(self) -> u32 {
+        match self.is_packed() {
+            true => 1,
+            false => self.channels(),
+        }
+    }
+
+    /// The lowest bit of a channel in a texel, and how many it has.
+    pub const fn field(self, channel: u32) -> (u32, u32) {
+        let first = channel * self.bits();
+        match (self, channel) {
+            (PixelFormat::Rgb10A2Unorm | PixelFormat::Rgb10A2Uint, 3) => (first, 2),
+            (PixelFormat::Rg11B10Float, 2) => (first, 10),
+            _as_wide_as_others => (first, self.bits()),
+        }
     }
 
     /// What kernels read from it and write to it.
@@ -186,37 +219,31 @@ impl PixelFormat {
     /// ```
     pub fn decode(self, texel: &[u8]) -> [u32; 4] {
         let mut components = [0, 1, 2, 3].map(|c| self.missing(c));
-        let size = self.bits() as usize / 8;
-        for (channel, bytes) in texel
-            .chunks(size)
-            .take(self.channels() as usize)
-            .enumerate()
-        {
-            let mut code = [0; 4];
-            code[..bytes.len()].copy_from_slice(bytes);
-            let component = self.component(channel as u32);
-            components[component as usize] = decode(
-                self.coding_of(component),
-                self.bits(),
-                u32::from_le_bytes(code),
-            );
+        let mut bytes = [0; 16];
+        let size = texel.len().min(self.texel_bytes() as usize);
+        bytes[..size].copy_from_slice(&texel[..size]);
+        let texel = u128::from_le_bytes(bytes);
+        for channel in 0..self.channels() {
+            let (first, bits) = self.field(channel);
+            let code = (texel >> first) as u32 & largest(bits, false);
+            let component = self.component(channel);
+            components[component as usize] = decode(self.coding_of(component), bits, code);
         }
         components
     }
 
     /// Writes a texel of these components, the bits of four `f32`, `i32` or `u32`, as far as there are bytes.
     pub fn encode(self, components: [u32; 4], texel: &mut [u8]) {
-        let size = self.bits() as usize / 8;
-        for (channel, bytes) in texel
-            .chunks_mut(size)
-            .take(self.channels() as usize)
-            .enumerate()
-        {
-            let component = self.component(channel as u32);
+        let mut word = 0u128;
+        for channel in 0..self.channels() {
+            let (first, bits) = self.field(channel);
+            let component = self.component(channel);
             let number = components[component as usize];
-            let code = encode(self.coding_of(component), self.bits(), number).to_le_bytes();
-            bytes.copy_from_slice(&code[..bytes.len()]);
+            let code = encode(self.coding_of(component), bits, number);
+            word |= u128::from(code) << first;
         }
+        let size = texel.len().min(self.texel_bytes() as usize);
+        texel[..size].copy_from_slice(&word.to_le_bytes()[..size]);
     }
 }
 
@@ -237,6 +264,9 @@ pub fn decode(coding: Coding, bits: u32, code: u32) -> u32 {
         Coding::Uint => code,
         Coding::Sint => signed as u32,
         Coding::Float if bits == 16 => f16::from_bits(code as u16).to_f32().to_bits(),
+        Coding::Float if bits < 16 => f16::from_bits((code << (15 - bits)) as u16)
+            .to_f32()
+            .to_bits(),
         Coding::Float => code,
         Coding::Srgb => srgb::decode(code as u8).to_bits(),
     }
@@ -263,6 +293,9 @@ pub fn encode(coding: Coding, bits: u32, number: u32) -> u32 {
             (number as i32).clamp(-most - 1, most) as u32 & mask
         }
         Coding::Float if bits == 16 => f16::from_f32(f32::from_bits(number)).to_bits().into(),
+        Coding::Float if bits < 16 => {
+            u32::from(f16::from_f32(float.max(0.0)).to_bits()) >> (15 - bits)
+        }
         Coding::Float => number,
         Coding::Srgb => srgb::encode(float).into(),
     }

@@ -232,6 +232,16 @@ struct Axis {
     weight: Option<Value>,
 }
 
+/// Where a channel's code lies in a word.
+#[derive(Clone, Copy)]
+struct Field {
+    /// Its lowest bit.
+    shift: u32,
+    bits: u32,
+    /// Bits of the word.
+    word_bits: u32,
+}
+
 /// Writes one function out.
 struct Writer<'a> {
     b: &'a mut KernelBuilder,
@@ -604,50 +614,58 @@ impl Writer<'_> {
         let mut components = missing.map(|bits| self.component(bits));
         let word_bits = self.texture.words.scalar.bits();
         for channel in 0..format.channels() {
-            let bit = channel * format.bits();
+            let (bit, bits) = format.field(channel);
             let word = self.cast(Scalar::U32, words[(bit / word_bits) as usize]);
             let component = format.component(channel);
-            let decoded = self.decode_channel(
-                format.coding_of(component),
-                word,
-                bit % word_bits,
+            let field = Field {
+                shift: bit % word_bits,
+                bits,
                 word_bits,
-            );
+            };
+            let decoded = self.decode_channel(format.coding_of(component), word, field);
             components[component as usize] = decoded;
         }
         components
     }
 
-    /// The number that a channel's code stands for, which begins at bit `shift` of a word of `word_bits`.
-    fn decode_channel(&mut self, coding: Coding, word: Value, shift: u32, word_bits: u32) -> Value {
-        let bits = self.texture.format.bits();
+    /// The number that a channel's code in a word stands for.
+    fn decode_channel(&mut self, coding: Coding, word: Value, field: Field) -> Value {
+        let bits = field.bits;
         match coding {
             Coding::Unorm => {
-                let code = self.unsigned(word, shift, word_bits);
+                let code = self.unsigned(word, field);
                 let code = self.cast(Scalar::I32, code);
                 let number = self.cast(Scalar::F32, code);
                 let most = self.f32(((1u64 << bits) - 1) as f32);
                 self.op(Op::Div, &[number, most])
             }
             Coding::Snorm => {
-                let code = self.signed(word, shift);
+                let code = self.signed(word, field);
                 let number = self.cast(Scalar::F32, code);
                 let most = self.f32(((1u64 << (bits - 1)) - 1) as f32);
                 let number = self.op(Op::Div, &[number, most]);
                 let least = self.f32(-1.0);
                 self.op(Op::Fmax, &[number, least])
             }
-            Coding::Uint => self.unsigned(word, shift, word_bits),
-            Coding::Sint => self.signed(word, shift),
+            Coding::Uint => self.unsigned(word, field),
+            Coding::Sint => self.signed(word, field),
             Coding::Float if bits == 16 => {
-                let code = self.unsigned(word, shift, word_bits);
+                let code = self.unsigned(word, field);
+                let code = self.cast(Scalar::U16, code);
+                let half = self.bits(Scalar::F16, code);
+                self.cast(Scalar::F32, half)
+            }
+            Coding::Float if bits < 16 => {
+                let code = self.unsigned(word, field);
+                let left = self.u32(15 - bits);
+                let code = self.op(Op::Shl, &[code, left]);
                 let code = self.cast(Scalar::U16, code);
                 let half = self.bits(Scalar::F16, code);
                 self.cast(Scalar::F32, half)
             }
             Coding::Float => self.bits(Scalar::F32, word),
             Coding::Srgb => {
-                let code = self.unsigned(word, shift, word_bits);
+                let code = self.unsigned(word, field);
                 let decoded = self.table(|tables| tables.decoded);
                 self.b.load(Place::element(decoded, code))
             }
@@ -661,8 +679,12 @@ impl Writer<'_> {
         }
     }
 
-    fn unsigned(&mut self, word: Value, shift: u32, word_bits: u32) -> Value {
-        let bits = self.texture.format.bits();
+    fn unsigned(&mut self, word: Value, field: Field) -> Value {
+        let Field {
+            shift,
+            bits,
+            word_bits,
+        } = field;
         let mut code = word;
         if shift > 0 {
             let shift = self.u32(shift);
@@ -675,8 +697,7 @@ impl Writer<'_> {
         code
     }
 
-    fn signed(&mut self, word: Value, shift: u32) -> Value {
-        let bits = self.texture.format.bits();
+    fn signed(&mut self, word: Value, Field { shift, bits, .. }: Field) -> Value {
         let mut code = self.cast(Scalar::I32, word);
         let (left, right) = (32 - bits - shift, 32 - bits);
         for (op, by) in [(Op::Shl, left), (Op::Shr, right)] {
@@ -696,8 +717,8 @@ impl Writer<'_> {
         for channel in 0..format.channels() {
             let component = format.component(channel);
             let number = components[component as usize];
-            let mut code = self.encode_channel(format.coding_of(component), number);
-            let bit = channel * format.bits();
+            let (bit, bits) = format.field(channel);
+            let mut code = self.encode_channel(format.coding_of(component), number, bits);
             if bit % scalar.bits() > 0 {
                 let shift = self.u32(bit % scalar.bits());
                 code = self.op(Op::Shl, &[code, shift]);
@@ -713,8 +734,7 @@ impl Writer<'_> {
     }
 
     /// The code of a number, as `u32` with no bits beyond it.
-    fn encode_channel(&mut self, coding: Coding, number: Value) -> Value {
-        let bits = self.texture.format.bits();
+    fn encode_channel(&mut self, coding: Coding, number: Value, bits: u32) -> Value {
         let mask = u32::MAX >> (32 - bits);
         match coding {
             Coding::Unorm => {
@@ -749,6 +769,15 @@ impl Writer<'_> {
                 let half = self.cast(Scalar::F16, number);
                 let code = self.bits(Scalar::U16, half);
                 self.cast(Scalar::U32, code)
+            }
+            Coding::Float if bits < 16 => {
+                let zero = self.f32(0.0);
+                let positive = self.op(Op::Fmax, &[number, zero]);
+                let half = self.cast(Scalar::F16, positive);
+                let code = self.bits(Scalar::U16, half);
+                let code = self.cast(Scalar::U32, code);
+                let right = self.u32(15 - bits);
+                self.op(Op::Shr, &[code, right])
             }
             Coding::Float => self.bits(Scalar::U32, number),
             Coding::Srgb => self.nearest_code(number),

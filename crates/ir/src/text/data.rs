@@ -164,7 +164,7 @@ pub fn evaluate_texture(
     };
     let bytes = evaluate(contents, &stored(shape.format).into(), &[], files)?;
     if bytes.len() as u64 != size {
-        let each = u64::from(shape.format.bits() / 8);
+        let each = stored(shape.format).size_bytes();
         let message = format!(
             "a {} texture of {}x{} has {} numbers, found {}",
             shape.format.name(),

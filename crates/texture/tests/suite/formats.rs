@@ -6,8 +6,11 @@ use invar_texture::{Coding, PixelFormat, srgb};
 
 /// The codings of channels, with their bits.
 fn codings() -> Vec<(Coding, u32)> {
-    let of = |f: &PixelFormat| (f.coding(), f.bits());
-    let mut all: Vec<(Coding, u32)> = PixelFormat::ALL.iter().map(of).collect();
+    let of = |f: &PixelFormat| {
+        let (coding, format) = (f.coding(), *f);
+        (0..f.channels()).map(move |channel| (coding, format.field(channel).1))
+    };
+    let mut all: Vec<(Coding, u32)> = PixelFormat::ALL.iter().flat_map(of).collect();
     all.sort_by_key(|(coding, bits)| (*coding as u32, *bits));
     all.dedup();
     all
@@ -53,7 +56,7 @@ fn every_code_of_a_normalized_channel_is_the_nearest_float_and_comes_back() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 3 * 256 + 2 * 65536);
+    assert_eq!(seen, 3 * 256 + 2 * 65536 + 1024 + 4);
 }
 
 #[test]
@@ -175,5 +178,45 @@ fn texels_have_their_channels_in_order() {
         format.encode(format.decode(&texel), &mut again);
         assert_eq!(texel, again, "{format:?}");
         assert_eq!(PixelFormat::from_name(format.name()), Some(*format));
+    }
+}
+
+#[test]
+fn v7_channels_that_share_a_word_have_their_places() {
+    let word = 3u32 << 30 | 1023 << 20 | 1 << 10 | 512;
+    let texel = word.to_le_bytes();
+    assert_eq!(PixelFormat::Rgb10A2Uint.decode(&texel), [512, 1, 1023, 3]);
+    let unorm = PixelFormat::Rgb10A2Unorm.decode(&texel).map(f32::from_bits);
+    assert_eq!(unorm, [512.0 / 1023.0, 1.0 / 1023.0, 1.0, 1.0]);
+    let mut again = [0; 4];
+    PixelFormat::Rgb10A2Unorm.encode(unorm.map(f32::to_bits), &mut again);
+    assert_eq!(again, texel);
+    // Integers that do not fit become the largest.
+    PixelFormat::Rgb10A2Uint.encode([1024, 7, u32::MAX, 4], &mut again);
+    assert_eq!(PixelFormat::Rgb10A2Uint.decode(&again), [1023, 7, 1023, 3]);
+}
+
+#[test]
+fn every_small_float_is_a_float_and_comes_back() {
+    for bits in [10, 11] {
+        for code in 0..1u32 << bits {
+            let number = f32::from_bits(decode(Coding::Float, bits, code));
+            // Five bits of exponent with a bias of 15, the rest of the fraction.
+            let fraction_bits = bits - 5;
+            let (exponent, fraction) = (code >> fraction_bits, code & ((1 << fraction_bits) - 1));
+            let part = f64::from(fraction) / f64::from(1u32 << fraction_bits);
+            match exponent {
+                31 if fraction > 0 => assert!(number.is_nan()),
+                31 => assert_eq!(number, f32::INFINITY),
+                0 => assert_eq!(f64::from(number), part * 2f64.powi(-14)),
+                _normal => {
+                    let exact = (1.0 + part) * 2f64.powi(exponent as i32 - 15);
+                    assert_eq!(f64::from(number), exact);
+                }
+            }
+            let again = encode(Coding::Float, bits, number.to_bits());
+            assert_eq!(again, if number.is_nan() { 0 } else { code });
+        }
+        assert_eq!(encode(Coding::Float, bits, (-1.0f32).to_bits()), 0);
     }
 }
