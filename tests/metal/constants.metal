@@ -9,7 +9,8 @@ static_assert(steps[1] == 5 && vec_elements<half3>::value == 3, "known before th
 kernel void table(device const half * x [[buffer(0)]], device float * y [[buffer(1)]],
                   uint i [[thread_position_in_grid]]) {
     const bfloat b = static_cast<bfloat>(x[i]);
-    y[i] = static_cast<half>(b) * steps[i % 3] + weights[i % 2][i];
+    const float4 more = {x[i], x[i]};
+    y[i] = static_cast<half>(b) * steps[i % 3] + weights[i % 2][i] + more[2];
 }
 // run: @table(x = [1, 2, 3, 257], y = zeros(4)) grid(4) threadgroup(4)
 //   -> y == [4, 10.5, 24, 768.5]

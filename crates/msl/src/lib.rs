@@ -77,7 +77,12 @@ impl Library {
         let all = self.translate(&compiled, &mut |name, _| kernel.is_none_or(|k| k == name))?;
         match (all.entries.is_empty(), all.refused.first()) {
             (true, Some((_, errors))) => Err(errors.clone()),
-            (true, None) => Err(one(no_kernel(&self.name, kernel, &all.names))),
+            // Of the others of templates none was made.
+            (true, None) => {
+                let names = self.names().unwrap_or_default();
+                let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+                Err(one(no_kernel(&self.name, kernel, &names)))
+            }
             (false, _) => Ok(all),
         }
     }
@@ -359,18 +364,34 @@ fn kernel_names(module: &foreign::Module) -> Vec<(String, String)> {
 }
 
 fn no_kernel(source: &str, asked: Option<&str>, names: &[String]) -> Diagnostic {
-    let known: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     let message = match asked {
-        Some(asked) if !known.is_empty() => {
-            format!(
-                "there is no kernel `{asked}`; there is {}",
-                known.join(", ")
-            )
+        Some(asked) if !names.is_empty() => {
+            // Those that begin alike come first.
+            let alike = |name: &str| {
+                name.bytes()
+                    .zip(asked.bytes())
+                    .take_while(|(a, b)| a == b)
+                    .count()
+            };
+            let mut known: Vec<&String> = names.iter().collect();
+            known.sort_by_key(|name| std::cmp::Reverse(alike(name)));
+            let mut list: Vec<String> = known
+                .iter()
+                .take(LISTED)
+                .map(|n| format!("`{n}`"))
+                .collect();
+            if known.len() > LISTED {
+                list.push(format!("{} more", known.len() - LISTED));
+            }
+            format!("there is no kernel `{asked}`; there is {}", list.join(", "))
         }
         Some(_) | None => format!("{source} has no kernel"),
     };
     Diagnostic::error(Rule::NoKernel, Span::NONE, message)
 }
+
+/// So many kernels are named where another was asked for.
+const LISTED: usize = 8;
 
 fn one(diagnostic: Diagnostic) -> Diagnostics {
     Diagnostics(vec![diagnostic])
