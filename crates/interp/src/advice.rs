@@ -71,11 +71,33 @@ impl Advice {
         self.around(b).find(shares).unwrap_or(b)
     }
 
+    /// Whether two instructions are on different sides of one `if`, beside which both stand.
+    fn are_sides(&self, at: u32, a: u32, b: u32) -> bool {
+        let holds = |i: u32| i != at && self.around(i).any(|i| i == at);
+        holds(a) && holds(b)
+    }
+
+    /// Where an instruction begins, if that is known.
+    fn line(&self, instruction: u32) -> String {
+        let span = self.spots[instruction as usize].span;
+        match span.source {
+            Some(_) => format!(" on line {}", span.start.line),
+            None => String::new(),
+        }
+    }
+
     /// A barrier between two instructions; `near`: the threads are of one simdgroup.
     pub(crate) fn barrier(&self, (a, b): (u32, u32), near: bool, space: &str) -> String {
         let at = self.beside(a, b);
         let reached = |i: u32, scope| self.uniformity.control(i as usize).is_over(scope);
         let statement = |scope: Scope| format!("`barrier {} [{space}]`", scope.name());
+        if self.are_sides(at, a, b) && reached(at, Scope::Threadgroup) {
+            return format!(
+                "make two of the `if`{}, one for each side, and put {} between them",
+                self.line(at),
+                statement(Scope::Threadgroup)
+            );
+        }
         if near && self.fixed_simdgroups && reached(at, Scope::Simdgroup) {
             return format!("put {} between them", statement(Scope::Simdgroup));
         }
@@ -87,17 +109,14 @@ impl Advice {
         }
         // What keeps some threads from coming there.
         let outside = self.around(at).find(|i| reached(*i, Scope::Threadgroup));
-        let Some(spot) = outside.map(|i| self.spots[i as usize]) else {
+        let Some(outside) = outside else {
             return "nothing orders threads that do not meet: make both accesses atomic, or give each \
                     thread a location of its own"
                 .to_string();
         };
         let statement = statement(Scope::Threadgroup);
-        let line = match spot.span.source {
-            Some(_) => format!(" on line {}", spot.span.start.line),
-            None => String::new(),
-        };
-        match spot.name {
+        let line = self.line(outside);
+        match self.spots[outside as usize].name {
             "if" => format!(
                 "end the `if`{line} between them, put {statement} there, where all threads of the \
                  threadgroup come, and begin it again behind"

@@ -372,6 +372,11 @@ impl DataRaces {
         if one_place && first.performer != second.performer {
             return "give each thread a location of its own, or use an atomic".to_string();
         }
+        if one_place && first.simdgroup != second.simdgroup {
+            // What all threads of a simdgroup do together, so that no thread has a part of it.
+            return "give each simdgroup a location of its own, or let one simdgroup do it"
+                .to_string();
+        }
         if atomic(first) != atomic(second) {
             return format!("make both accesses atomic, or {}", barrier());
         }

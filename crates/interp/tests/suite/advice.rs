@@ -319,3 +319,56 @@ fn what_is_allowed_is_counted_all_the_same() {
     let report = checked_with(source, 1, &[Arg::zeros(4)], &allow);
     assert_eq!(report.summary(0), "no findings");
 }
+
+#[test]
+fn sides_of_an_if_are_parted_for_a_barrier() {
+    // What one side reads the other writes, and nothing stands between them.
+    let sides = "    if %low {
+        %r = const u32 63
+        %j = sub %r, %t
+        %v = load %y[%j]
+        store %x[%t], %v
+    } else {
+        store %y[%t], %t
+    }";
+    let parted = "    if %low {
+        %r = const u32 63
+        %j = sub %r, %t
+        %v = load %y[%j]
+        store %x[%t], %v
+    }
+    barrier threadgroup [device]
+    if %low {
+    } else {
+        store %y[%t], %t
+    }";
+    let advice = help(&kernel(sides), 64, 13);
+    let line = "make two of the `if` on line 10, one for each side, and put";
+    assert!(
+        advice.starts_with(line) && advice.ends_with("`barrier threadgroup [device]` between them"),
+        "{advice}"
+    );
+    assert_clean(&kernel(parted), 64);
+}
+
+#[test]
+fn what_simdgroups_store_together_at_one_place_is_to_be_parted() {
+    let store = |place: &str| {
+        kernel(&format!(
+            "    %simdgroup = simdgroup_index_in_threadgroup
+    %eight = const u32 8
+    %matrices = const u32 64
+    %at = mul %simdgroup, %matrices
+    %some = matrix_fill simdgroup_f32x8x8 %f
+    matrix_store %z[{place}] row %eight, %some"
+        ))
+        .replace("%y: device read_write u32", "%z: device write f32")
+        .replace("    %zero = const", "    %number = simdgroup_index_in_threadgroup\n    %f = cast f32 %number\n    %zero = const")
+    };
+    let advice = help(&store("%zero"), 64, 17);
+    assert!(
+        advice.starts_with("give each simdgroup a location of its own"),
+        "{advice}"
+    );
+    assert_clean(&store("%at"), 64);
+}
