@@ -320,7 +320,7 @@ impl<T: Stored, const N: usize> Data for [T; N] {
 }
 
 /// An array that is no vector and no matrix stands where only those do.
-fn is_no_vector<T: Stored, const N: usize>() -> Value {
+fn is_no_vector<const N: usize>() -> Value {
     with(|k| {
         k.refuse(&format!(
             "this takes a vector of 2 to 4 or a matrix, not an array of {N}: take its elements"
@@ -338,14 +338,14 @@ impl<T: Stored, const N: usize> Single for [T; N] {
     fn made(value: Value) -> Ssa {
         match Self::VALUE {
             Some(_) => Ssa(value),
-            None => keep(vec![is_no_vector::<T, N>(); count::<Self>()]),
+            None => keep(vec![is_no_vector::<N>(); count::<Self>()]),
         }
     }
 
     fn value(repr: Ssa) -> Value {
         match Self::VALUE {
             Some(_) => repr.0,
-            None => is_no_vector::<T, N>(),
+            None => is_no_vector::<N>(),
         }
     }
 }
