@@ -244,7 +244,11 @@ pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
     let start = folder.path().join("start");
     write(
         &start,
-        &format!("#include {}\n", json(&main.to_string_lossy())),
+        // The language's own words and types need no header there.
+        &format!(
+            "#include <metal_stdlib>\n#include {}\n",
+            json(&main.to_string_lossy())
+        ),
     )?;
     command.arg("-o").arg(&ir).arg(&start);
     let Output { status, stderr, .. } = command
