@@ -78,7 +78,10 @@ pub fn axis(coordinate: f32, extent: u32, sampler: Sampler) -> Axis {
         Filter::Nearest => coordinate * scale,
         Filter::Linear => coordinate.mul_add(scale, -0.5),
     };
-    // `max` gives what is no NaN.
+    #[expect(
+        clippy::manual_clamp,
+        reason = "`max` gives what is no NaN, where `clamp` gives the NaN"
+    )]
     let u = u.max(-LIMIT).min(LIMIT);
     let base = u.floor();
     let index = base as i32;

@@ -377,11 +377,11 @@ impl Writer<'_> {
             .collect();
         let mut components = self.decode(&words);
         // Beyond the edges they are 0 too.
-        for component in 0..4 {
-            let missing = self.texture.format.missing(component as u32);
-            if component as u32 >= self.texture.format.channels() && missing != 0 {
-                let (there, not) = (components[component], self.component(0));
-                components[component] = self.select(inside, there, not);
+        for (number, component) in (0..).zip(&mut components) {
+            let missing = self.texture.format.missing(number);
+            if number >= self.texture.format.channels() && missing != 0 {
+                let none = self.component(0);
+                *component = self.select(inside, *component, none);
             }
         }
         self.vector(components)
