@@ -30,6 +30,10 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from . import metal as metal
+from ._textures import Texture1D as Texture1D
+from ._textures import Texture2D as Texture2D
+from ._textures import Texture2DArray as Texture2DArray
+from ._textures import Texture3D as Texture3D
 from .layout import Layout
 
 __version__: str
@@ -38,7 +42,7 @@ _T = TypeVar("_T")
 Operand = Value | int | float | np.generic
 Index = Value | int | np.integer[Any]
 Element = Any
-Space = Literal["device", "threadgroup"]
+Space = Literal["device", "threadgroup", "texture"]
 Spaces = Space | Sequence[Space]
 Scope = Literal["threadgroup", "device"]
 Order = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
@@ -236,7 +240,8 @@ Scalar = Annotated[_T, "passed by value"]
 
 #: What is not among functions and classes, or stands in HEAD and `types`.
 BY_HAND = {
-    "Buffer", "Constant", "Memory", "Place", "Scalar", "Threadgroup", "Type", "Value", "kernel"
+    "Buffer", "Constant", "Memory", "Place", "Scalar", "Threadgroup", "Type", "Value", "kernel",
+    "Texture1D", "Texture2D", "Texture2DArray", "Texture3D",
 }  # fmt: skip
 
 

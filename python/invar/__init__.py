@@ -19,7 +19,9 @@ from ._beside import standard_first as _standard_first
 
 with _standard_first():
     # All that the package is made of, and with it what that needs.
-    from . import _kernel, _launch, _load, _ops, _quantised, _tiles, _types, _views, layout, metal
+    from . import (
+        _kernel, _launch, _load, _ops, _quantised, _textures, _tiles, _types, _views, layout, metal,
+    )  # fmt: skip
 from ._arguments import *
 from ._array import *
 from ._control import Range as range
@@ -33,6 +35,7 @@ from ._launch import *
 from ._load import *
 from ._ops import *
 from ._quantised import *
+from ._textures import *
 from ._tiles import *
 from ._types import *
 from ._values import *

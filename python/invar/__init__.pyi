@@ -26,6 +26,10 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from . import metal as metal
+from ._textures import Texture1D as Texture1D
+from ._textures import Texture2D as Texture2D
+from ._textures import Texture2DArray as Texture2DArray
+from ._textures import Texture3D as Texture3D
 from .layout import Layout
 
 __version__: str
@@ -34,7 +38,7 @@ _T = TypeVar("_T")
 Operand = Value | int | float | np.generic
 Index = Value | int | np.integer[Any]
 Element = Any
-Space = Literal["device", "threadgroup"]
+Space = Literal["device", "threadgroup", "texture"]
 Spaces = Space | Sequence[Space]
 Scope = Literal["threadgroup", "device"]
 Order = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
@@ -1114,6 +1118,25 @@ def unpack_uint4x8(word: Value) -> tuple[Value, ...]:
 
 def unpack_uint8x4(word: Value) -> Value:
     """The four bytes of a ``u32`` as a ``u32x4``."""
+
+class Texture:
+    """A picture for kernels: an array of NumPy, used in place, and the pixel format of its texels.
+
+    ``iv.Texture(array, "rgba8unorm")`` takes an array of shape ``(height, width, 4)`` and of the type of the
+    format's codes, here ``uint8``; of a format of one channel ``(height, width)``. An array of slices or
+    elements has their number in front, one of one row no height. Launches change the array itself:
+    ``numpy()`` gives it. In a notebook it is shown as the picture.
+    """
+    format: str
+    width: int
+    height: int
+    depth: int
+    def __init__(self, x: Any, format: str) -> None: ...
+    @staticmethod
+    def zeros(shape: tuple[int, ...], format: str) -> Texture:
+        """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``."""
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The array that it is made of, not a copy."""
 
 class Pipeline:
     """Stages of one size in one threadgroup array, and which of them is in front.

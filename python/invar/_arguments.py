@@ -16,11 +16,14 @@ from . import _types, _values
 from ._array import DeviceArray
 from ._errors import ArgumentError, Error, entry
 from ._host import array_of
+from ._textures import Texture
 
 __all__ = "zeros".split()
 
 # NumPy's flags: C-contiguous, aligned, writeable.
 _IN_PLACE, _WRITEABLE = 0x001 | 0x100, 0x400
+#: The kinds of parameters whose arguments are memory.
+IN_MEMORY = ("buffer", "constant", "texture")
 
 
 class Step:
@@ -37,6 +40,8 @@ class Step:
         if self.kind in ("buffer", "constant"):
             self.dtype, self.shape = _types.numpy_element(self.element)
             self.flags = _IN_PLACE | (_WRITEABLE if param.access & 2 else 0)
+        elif self.kind == "texture":
+            self.flags = _WRITEABLE if param.access & 2 else 0
 
 
 #: Launches under way (``_launch.Future``), and those of them that copy back at their end.
@@ -53,7 +58,8 @@ def wait_for(array, launches):
 
 
 def convert(steps, bound, copy=False):
-    """The arguments as the extension takes them: an array's interface, bits, or a length.
+    """The arguments as the extension takes them: an array's interface, bits, or a length; of a
+    texture the interface and its size.
 
     Gives those, the arrays that must live until the run has ended, and what is copied back then.
     """
@@ -84,6 +90,10 @@ def convert(steps, bound, copy=False):
             alive.append(x)
         elif kind == "scalar":
             given.append(scalar(step.where, step.element, x))
+        elif kind == "texture":
+            array = _texture(step, x)
+            given.append((array.__array_struct__, x._size()))
+            alive.append(array)
         elif kind == "threadgroup":
             if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 0:
                 raise ArgumentError(f"{step.where} is {x!r}, expected a length in elements")
@@ -93,9 +103,24 @@ def convert(steps, bound, copy=False):
     return given, alive, back
 
 
+def _texture(step, x):
+    """The array of a texture."""
+    if type(x) is not Texture:
+        raise ArgumentError(
+            f"{step.where} is a {type(x).__name__}, expected a texture: write iv.Texture(array, "
+            '"rgba8unorm"), with the format of its texels'
+        )
+    array = x.numpy()
+    if step.flags & _WRITEABLE and not array.flags.writeable:
+        raise ArgumentError(f"{step.where} is read-only memory, but the kernel writes it: pass a copy")
+    if copying:
+        wait_for(array, copying)
+    return array
+
+
 def check_overlap(kernel, steps, alive):
     """Refuses arrays that overlap where the kernel writes one of them (S3), as a launch does."""
-    buffers = [s for s in steps if s.kind in ("buffer", "constant")]
+    buffers = [s for s in steps if s.kind in IN_MEMORY]
     spans = []
     for step, x in zip(buffers, alive):
         if type(x) is DeviceArray:
@@ -206,7 +231,7 @@ def _check_copies(steps, bound, back):
     """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
     buffers = [
         (s, x) for s, x in zip(steps, bound)
-        if s.kind in ("buffer", "constant") and type(x) is not DeviceArray
+        if s.kind in IN_MEMORY and type(x) is not DeviceArray
     ]  # fmt: skip
     for step, x, _ in back:
         for other, y in buffers:

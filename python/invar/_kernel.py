@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _compile, _graphs, _html, _ops, _reads, _syntax, _trace, _types, _values
+from . import _arguments, _compile, _graphs, _html, _ops, _reads, _syntax, _textures, _trace, _types, _values
 from ._errors import (
     ArgumentError, Error, KernelError, Proof, ReportError, VerifyError, asked, entries, entry,
     findings_of, reported,
@@ -37,7 +37,7 @@ _KEPT = 8
 
 
 class Param:
-    """A parameter: its name, kind (``buffer``, ``constant``, ``scalar``, ``threadgroup`` or
+    """A parameter: its name, kind (``buffer``, ``constant``, ``scalar``, ``threadgroup``, ``texture`` or
     ``value`` for a compile-time one), what it holds, and what the kernel does with it."""
 
     def __init__(self, name, kind, element, shape=None):
@@ -48,6 +48,8 @@ class Param:
     def __str__(self):
         if self.kind == "value":
             return f"{self.name}: a compile-time value"
+        if self.kind == "texture":
+            return f"{self.name}: {self.element}"
         held = "" if self.element is None else f"[{self.element}]"
         return f"{self.name}: {self.kind.capitalize()}{held}"
 
@@ -262,7 +264,15 @@ class Kernel:
                     f"launches ({', '.join(OPTIONS)}): rename it",
                     _span_of(function),
                 )
-            if isinstance(hint, _types._Annotation):
+            if isinstance(hint, _textures.TextureType):
+                params.append(Param(name, hint.kind, hint))
+            elif isinstance(hint, _textures._TextureMaker):
+                raise KernelError(
+                    f"parameter `{name}` of kernel `{self.__name__}` is annotated {hint!r}: write "
+                    f'{hint!r}[iv.f32, "read"], with the type of components and the access',
+                    _span_of(function),
+                )
+            elif isinstance(hint, _types._Annotation):
                 element = _types.element_of(hint.element, name.capitalize())
                 if hint.kind == "scalar" and not isinstance(element, _types.Type):
                     raise KernelError(
@@ -427,6 +437,9 @@ class Kernel:
                     number = t.builder.scalar(param.name, str(param.element))
                     args.append(_values.Value(number, param.element))
                     continue
+                if param.kind == "texture":
+                    args.append(param.element.declare(t, param.name))
+                    continue
                 _ops.declare(param.element)
                 handle = t.builder.parameter(param.kind, param.name, str(param.element))
                 space = "device" if param.kind == "buffer" else param.kind
@@ -443,7 +456,8 @@ class Kernel:
             except ValueError as e:
                 raise KernelError(str(e), position) from None
         for number, param in numbers.items():
-            param.access = t.access.get(number, 0) or 1
+            is_texture = param.kind == "texture"
+            param.access = param.element.bits if is_texture else t.access.get(number, 0) or 1
         reads.settle()
         constants = {name: ty for name, (_, ty) in t.function_constants.items()}
         return Compiled(self.__name__, module, params, reads, constants)

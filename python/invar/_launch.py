@@ -433,14 +433,14 @@ class Prepared:
         kept = dict(self._by_name())
         arrays = iter(alive)
         for step in chosen:
-            if step.kind in ("buffer", "constant"):
+            if step.kind in _arguments.IN_MEMORY:
                 kept[step.name] = next(arrays)
         alive = list(kept.values())
         _arguments.check_overlap(self._launch.kernel.__name__, self._steps, alive)
         self._given, self._alive = new, alive
 
     def _by_name(self):
-        names = [s.name for s in self._steps if s.kind in ("buffer", "constant")]
+        names = [s.name for s in self._steps if s.kind in _arguments.IN_MEMORY]
         return zip(names, self._alive)
 
 

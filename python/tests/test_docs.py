@@ -24,7 +24,7 @@ def blocks(text):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="places in reports have columns from 3.11 on")
-@pytest.mark.parametrize(("document", "least"), [("docs/tutorial.md", 10), ("docs/wgsl.md", 1), ("README.md", 1)])
+@pytest.mark.parametrize(("document", "least"), [("docs/tutorial.md", 10), ("docs/wgsl.md", 1), ("docs/textures.md", 1), ("README.md", 1)])
 def test_documents_run_as_written(document, least, tmp_path, monkeypatch):
     text = (ROOT / document).read_text()
     name = f"{Path(document).stem.lower()}.py"

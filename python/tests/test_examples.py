@@ -22,7 +22,7 @@ def load(name):
 
 def test_every_example_is_tested():
     names = {path.stem for path in FOLDER.glob("*.py")}
-    layouts = {"attention", "decoder", "gemm", "heat", "rms_norm", "transpose", "vector_add"}
+    layouts = {"attention", "decoder", "gemm", "heat", "resize", "rms_norm", "transpose", "vector_add"}
     assert names == layouts | set(FORMS)
 
 
@@ -227,3 +227,12 @@ def test_decoder():
     x, *weights = (a.astype(np.float32) for a in module.arguments(2))
     checked = iv.check(module.decoder, grid=2 * module.THREADS, threadgroup=module.THREADS)
     assert checked(x, *weights, np.zeros_like(x)).passed
+
+
+def test_resize():
+    module = load("resize")
+    small, error = module.run()
+    # Half a code is the rounding of a mean, and a little the weights'.
+    assert small.numpy().any() and error <= 0.51
+    other = iv.Texture.zeros((5, 9), "rgba8unorm")
+    assert iv.check(module.resize, grid=(9, 5), threadgroup=(16, 16))(small, other).passed

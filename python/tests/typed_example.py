@@ -41,6 +41,12 @@ def normalise(v: iv.Buffer[iv.f32x4], seen: iv.Buffer[iv.u32]) -> None:
     iv.atomic_add(seen, 0, 1, order="relaxed")
 
 
+@iv.kernel
+def invert(src: iv.Texture2D[iv.f32, "read"], dst: iv.Texture2D[iv.f32, "write"]) -> None:
+    x = iv.thread_position_in_grid("x")
+    dst.write(x, 0, 1.0 - src.read(x, 0))
+
+
 def main() -> float:
     x = np.ones((2, 512), np.float32)
     out = np.zeros(2, np.float32)
@@ -48,5 +54,7 @@ def main() -> float:
     report: iv.Report = iv.check(row_sum, grid=512, threadgroup=256)(x, out, 512)
     assert report.passed and not report.findings
     normalise[64, 64](np.ones((64, 4), np.float32), np.zeros(1, np.uint32))
+    picture = iv.Texture(np.full((1, 4), 255, np.uint8), "r8unorm")
+    invert[4, 4](picture, iv.Texture.zeros((1, picture.width), "r8unorm"))
     text: str = row_sum.ir
     return float(out.sum()) + (0.0 if text else 1.0)

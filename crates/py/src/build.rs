@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::convert::{self, refuse};
 use crate::run::Module;
 use crate::table;
+use crate::texture;
 
 /// A memory object: its kind and number.
 type MemoryId = (u8, u32);
@@ -270,6 +271,43 @@ impl Builder {
         }
     }
 
+    /// A texture, by the words of its type in the text form.
+    fn texture(
+        &mut self,
+        name: &str,
+        dimension: &str,
+        component: &str,
+        access: &str,
+    ) -> PyResult<MemoryId> {
+        let ty = texture::parameter(dimension, component, access)?;
+        match self.builder()?.texture(name, ty) {
+            invar_ir::Memory::Param(id) => Ok((0, id)),
+            invar_ir::Memory::Alloc(_) | invar_ir::Memory::Constant(_) => {
+                Err(refuse("a parameter is a parameter"))
+            }
+        }
+    }
+
+    /// A function of a texture, of that name in the text form, with the words of its sampler and the component
+    /// that it gathers; gives what it gives.
+    fn texture_function(
+        &mut self,
+        texture: MemoryId,
+        name: &str,
+        sampler: Vec<String>,
+        component: u8,
+        args: Vec<u32>,
+    ) -> PyResult<Option<(u32, String)>> {
+        let memory = self.memory(texture)?;
+        let args = self.values(&args)?;
+        let function = texture::function(name, &sampler, component)?;
+        if self.builder()?.kernel().texture(memory).is_none() {
+            return Err(refuse("there is no such texture"));
+        }
+        let value = self.builder()?.texture_function(memory, function, &args);
+        value.map(|value| self.named(value)).transpose()
+    }
+
     fn scalar(&mut self, name: &str, ty: &str) -> PyResult<u32> {
         let ty = convert::value_type(ty)?;
         Ok(self.builder()?.scalar(name, ty).0)
@@ -370,7 +408,7 @@ impl Builder {
         let mut set = Spaces::NONE;
         for name in &spaces {
             let found = Spaces::NAMES.iter().find(|(_, n)| n == name);
-            let (space, _) = found.ok_or_else(|| refuse(format!("`{name}` is no address space that a barrier orders: write \"device\" or \"threadgroup\"")))?;
+            let (space, _) = found.ok_or_else(|| refuse(format!("`{name}` is no address space that a barrier orders: write \"device\", \"threadgroup\" or \"texture\"")))?;
             set = set.with(*space);
         }
         self.builder()?.barrier(scope, set);

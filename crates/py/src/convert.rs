@@ -53,7 +53,11 @@ fn in_python(help: &str) -> String {
     let mut out = parts.collect::<Vec<String>>().join("`");
     out = out.replace("`wait`", "`iv.wait`");
     for scope in [Scope::Threadgroup, Scope::Simdgroup] {
-        for space in [AddressSpace::Threadgroup, AddressSpace::Device] {
+        for space in [
+            AddressSpace::Threadgroup,
+            AddressSpace::Device,
+            AddressSpace::Texture,
+        ] {
             let (scope, space) = (scope.name(), space.name());
             out = out.replace(
                 &format!("`barrier {scope} [{space}]`"),

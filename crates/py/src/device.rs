@@ -1,12 +1,12 @@
 //! Devices, programs and launches.
 //!
 //! An array comes as NumPy's array interface (a capsule), whose memory is used in place; the Python
-//! side holds the array until the submission has ended. A value comes as its components' bits, and
-//! the length of a threadgroup parameter as a number.
+//! side holds the array until the submission has ended. A texture is such an array with a format and a size. A
+//! value comes as its components' bits, and the length of a threadgroup parameter as a number.
 
 use std::time::Duration;
 
-use invar::{Arg, ByteBuffer, CompileOptions, Dispatch, Error, Grid};
+use invar::{Arg, ByteBuffer, CompileOptions, Dispatch, Error, Grid, TextureShape};
 use invar_interp::CheckOptions;
 use invar_ir::{Const, Kernel, ParamKind, Scalar, Type};
 use pyo3::exceptions::PyValueError;
@@ -17,6 +17,7 @@ use pyo3::{create_exception, ffi};
 use crate::away::{LOOK, away, interruptible};
 use crate::convert::{diagnostics, refuse};
 use crate::run::{Module, named_constants};
+use crate::texture;
 
 create_exception!(
     _invar,
@@ -283,6 +284,8 @@ fn memory_of(arg: &Bound<'_, PyAny>, writes: bool) -> PyResult<Given> {
 pub enum Given {
     /// Where the array's memory begins, its size in bytes, and whether it may be written.
     Buffer(*mut u8, usize, bool),
+    /// The same of a texture.
+    Texture(*mut u8, usize, bool, TextureShape),
     /// Memory of the device.
     Memory(Py<Memory>),
     /// A value's components.
@@ -311,10 +314,12 @@ pub fn given(kernel: &Kernel, args: &Bound<'_, PyList>) -> PyResult<Vec<Given>> 
                 Ok(Given::Scalar(parts.collect::<PyResult<_>>()?))
             }
             ParamKind::Threadgroup { .. } => Ok(Given::Length(arg.extract()?)),
-            ParamKind::Texture(_) => Err(refuse(format!(
-                "parameter `{}` is a texture, which a launch from Python cannot pass yet",
-                param.name
-            ))),
+            ParamKind::Texture(texture) => {
+                let (array, shape): (Bound<'_, PyCapsule>, texture::Size) = arg.extract()?;
+                let (start, size) = array_bytes(&array)?;
+                let writes = texture.access.memory().can_write();
+                Ok(Given::Texture(start, size, writes, shape.shape()?))
+            }
         })
         .collect()
 }
@@ -329,7 +334,7 @@ impl Program {
     ) -> PyResult<Submission> {
         let given = given(self.program.kernel(), args)?;
         let buffers = given.iter().filter_map(|g| match g {
-            Given::Buffer(start, size, writable) => {
+            Given::Buffer(start, size, writable) | Given::Texture(start, size, writable, _) => {
                 // SAFETY: the Python side keeps the array until the submission has ended; what
                 // others do with its memory meanwhile is the author's promise (F2).
                 Some(unsafe {
@@ -340,11 +345,13 @@ impl Program {
         });
         let buffers = buffers.collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let mut buffer = buffers.iter();
+        let mut next = || {
+            let next = buffer.next();
+            next.ok_or_else(|| refuse("there are fewer buffers than parameters"))
+        };
         let args = given.iter().map(|g| match g {
-            Given::Buffer(..) => match buffer.next() {
-                Some(buffer) => Ok(Arg::from(buffer)),
-                None => Err(refuse("there are fewer buffers than parameters")),
-            },
+            Given::Buffer(..) => next().map(Arg::from),
+            Given::Texture(.., shape) => next().map(|buffer| buffer.as_texture(*shape)),
             Given::Memory(memory) => Ok(Arg::from(&memory.get().buffer)),
             Given::Scalar(parts) => Arg::components(parts).map_err(refused),
             Given::Length(n) => Ok(Arg::ThreadgroupLength(*n)),

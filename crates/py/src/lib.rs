@@ -17,6 +17,7 @@ mod layout;
 mod load;
 mod run;
 mod table;
+mod texture;
 
 use pyo3::prelude::*;
 
@@ -71,6 +72,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
         "DiagnosticsError",
         m.py().get_type::<convert::DiagnosticsError>(),
     )?;
+    m.add_function(wrap_pyfunction!(texture::texels, m)?)?;
     m.add_function(wrap_pyfunction!(table::ops, m)?)?;
     m.add_function(wrap_pyfunction!(table::rules, m)?)?;
     m.add_function(wrap_pyfunction!(run::parse, m)?)?;

@@ -200,7 +200,8 @@ pub fn signature<'py>(
             }
             ParamKind::Texture(_) => {
                 let message = format!(
-                    "parameter `{}` is a texture, which a launch from Python cannot pass yet",
+                    "parameter `{}` is a texture, which kernels of files do not get from Python: write the \
+                     kernel in Python",
                     param.name
                 );
                 return Err(refuse(message));

@@ -71,7 +71,17 @@ fn one_of<T: Copy>(what: &str, given: &str, all: &[T], name: fn(T) -> &'static s
 /// Each buffer's memory must be valid for its size, and writable where it says so, for as long as
 /// the arguments are used.
 unsafe fn arguments<'a>(list: Vec<Given>) -> PyResult<Vec<Arg<'a>>> {
-    let arguments = list.into_iter().map(|argument| match argument {
+    // SAFETY: the caller vouches for the memory.
+    let arguments = list.into_iter().map(|given| unsafe { argument(given) });
+    arguments.collect()
+}
+
+/// As [`arguments`], of one.
+///
+/// # Safety
+/// As there.
+unsafe fn argument<'a>(given: Given) -> PyResult<Arg<'a>> {
+    match given {
         Given::Buffer(_, 0, true) => Ok(Arg::OwnedBuffer(Vec::new())),
         Given::Buffer(_, 0, false) => Ok(Arg::ReadBuffer(&[])),
         Given::Buffer(_, size, _) if size > isize::MAX as usize => {
@@ -85,11 +95,15 @@ unsafe fn arguments<'a>(list: Vec<Given>) -> PyResult<Vec<Arg<'a>>> {
         Given::Buffer(start, size, false) => Ok(Arg::ReadBuffer(unsafe {
             std::slice::from_raw_parts(start, size)
         })),
+        Given::Texture(start, size, writable, shape) => {
+            // SAFETY: as above.
+            let memory = unsafe { argument(Given::Buffer(start, size, writable)) }?;
+            Ok(Arg::Texture(shape, Box::new(memory)))
+        }
         Given::Memory(_) => Err(refuse("memory of a device is checked as an array")),
         Given::Scalar(parts) => Ok(Arg::Scalar(parts)),
         Given::Length(length) => Ok(Arg::ThreadgroupLength(length)),
-    });
-    arguments.collect()
+    }
 }
 
 #[pymethods]

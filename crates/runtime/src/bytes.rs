@@ -11,10 +11,10 @@ use std::sync::Arc;
 use invar_ir::{Rule, Scalar};
 use invar_texture::TextureShape;
 
-use crate::Error;
 use crate::executor::executor;
 use crate::memory::Memory;
 use crate::uses::Use;
+use crate::{Arg, Error};
 
 /// A buffer of bytes, for elements whose type is not known here: structs, or what another language
 /// passes.
@@ -100,12 +100,13 @@ impl ByteBuffer {
         }
     }
 
-    /// All of it as a texture of that shape.
-    pub(crate) fn as_texture(&self, shape: TextureShape) -> Part<'_> {
-        Part {
+    /// All of it as a texture of that shape: an argument, which is refused if there are more bytes or fewer than
+    /// the texture has.
+    pub fn as_texture(&self, shape: TextureShape) -> Arg<'_> {
+        Arg::Buffer(Part {
             texture: Some(shape),
             ..self.part(..)
-        }
+        })
     }
 
     /// Waits until every dispatch submitted so far that uses it has ended.

@@ -137,7 +137,7 @@ impl Texture {
 
 impl<'a> From<&'a Texture> for Arg<'a> {
     fn from(texture: &'a Texture) -> Arg<'a> {
-        Arg::Buffer(texture.bytes.as_texture(texture.shape))
+        texture.bytes.as_texture(texture.shape)
     }
 }
 

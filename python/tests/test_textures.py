@@ -1,0 +1,195 @@
+"""Textures: pictures on the host, the functions of kernels, races, and what is refused."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+DEVICES = ["cpu", "checked"]
+
+
+@iv.kernel
+def resize(src: iv.Texture2D[iv.f32, "sample"], dst: iv.Texture2D[iv.f32, "write"]):
+    x, y = iv.thread_position_in_grid("x"), iv.thread_position_in_grid("y")
+    u = (iv.f32(x) + 0.5) / iv.f32(dst.width)
+    v = (iv.f32(y) + 0.5) / iv.f32(dst.height)
+    dst.write(x, y, src.sample(u, v, filter="linear"))
+
+
+@iv.kernel(allow=("out_of_bounds_loads",))
+def shifted(src: iv.Texture2D[iv.u32, "read"], dst: iv.Texture2D[iv.u32, "write"]):
+    x, y = iv.thread_position_in_grid("x"), iv.thread_position_in_grid("y")
+    dst.write(x, y, src.read(iv.i32(x) - 1, y))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_picture_is_resized_in_the_memory_of_the_array(device):
+    small = np.zeros((1, 1, 4), np.uint8)
+    src = np.array([[[10, 0, 0, 255], [30, 0, 8, 255]]], np.uint8)
+    to = iv.Texture(small, "rgba8unorm")
+    resize[(1, 1), (8, 8)](iv.Texture(src, "rgba8unorm"), to, device=device)
+    assert small.tolist() == [[[20, 0, 4, 255]]]
+    assert to.numpy() is small or np.shares_memory(to.numpy(), small)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("format", "dtype"), [("r8uint", np.uint8), ("r16uint", np.uint16), ("r32uint", np.uint32)])
+def test_beyond_an_edge_a_texel_reads_as_zeros(device, format, dtype):
+    src = np.arange(1, 13, dtype=dtype).reshape(3, 4)
+    dst = iv.Texture.zeros((3, 4), format)
+    shifted[(4, 3), (4, 4)](iv.Texture(src, format), dst, device=device)
+    expected = np.zeros_like(src)
+    expected[:, 1:] = src[:, :-1]
+    assert np.array_equal(dst.numpy(), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_sizes_gathers_arrays_and_volumes(device):
+    @iv.kernel
+    def sizes(
+        line: iv.Texture1D[iv.f32, "read"],
+        several: iv.Texture2DArray[iv.f32, "sample"],
+        volume: iv.Texture3D[iv.f32, "sample"],
+        out: iv.Buffer[iv.u32],
+        seen: iv.Buffer[iv.f32x4],
+    ):
+        out[0] = line.width
+        out[1] = several.height
+        out[2] = several.array_size
+        out[3] = volume.depth
+        seen[0] = line.read(2)
+        seen[1] = several.gather(0.5, 0.5, 1)
+        seen[2] = volume.sample(0.5, 0.5, 0.5, coordinates="pixel", edges="clamp_to_zero")
+        seen[3] = several.sample(1.25, 0.25, 0, edges="repeat")
+
+    line = iv.Texture(np.array([1, 2, 3], np.float32), "r32float")
+    several = iv.Texture(np.arange(8, dtype=np.float32).reshape(2, 2, 2), "r32float")
+    volume = iv.Texture(np.arange(24, dtype=np.float32).reshape(2, 3, 4) + 5, "r32float")
+    out, seen = np.zeros(4, np.uint32), np.zeros((4, 4), np.float32)
+    sizes[1, 1](line, several, volume, out, seen, device=device)
+    assert out.tolist() == [3, 2, 2, 2]
+    assert seen[0].tolist() == [3, 0, 0, 1]
+    assert seen[1].tolist() == [6, 7, 5, 4]
+    assert seen[2].tolist() == [5, 0, 0, 1]
+    assert seen[3].tolist() == [0, 0, 0, 1]
+
+
+def mirror(ordered):
+    @iv.kernel(threadgroup=8)
+    def mirror(t: iv.Texture2D[iv.f32, "read_write"], to: iv.Buffer[iv.f32]):
+        x = iv.thread_position_in_grid("x")
+        t.write(x, 0, iv.f32x4(iv.f32(x)))
+        iv.threadgroup_barrier("texture" if ordered else "device")
+        to[x] = t.read(7 - x, 0).x
+
+    return mirror
+
+
+def test_only_a_barrier_with_texture_orders_texels():
+    to = np.zeros(8, np.float32)
+    t = iv.Texture.zeros((1, 8), "r32float")
+    assert iv.check(mirror(True), grid=8)(t, to).passed
+    assert not t.numpy().any()
+    with pytest.raises(iv.CheckError) as failed:
+        iv.check(mirror(False), grid=8)(t, to)
+    assert {finding.rule for finding in failed.value.findings} == {"data-race"}
+    assert 'iv.threadgroup_barrier("texture")' in str(failed.value)
+    mirror(True)[8, 8](t, to)
+    assert to.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_a_texture_that_is_written_overlaps_no_other():
+    array = np.zeros((2, 2), np.uint8)
+    src, dst = iv.Texture(array, "r8uint"), iv.Texture(array, "r8uint")
+    with pytest.raises(iv.ArgumentError, match="overlap"):
+        shifted[(2, 2), (2, 2)](src, dst)
+
+
+def test_launches_that_are_prepared_or_submitted_take_textures():
+    src = iv.Texture(np.array([[1, 2, 3]], np.uint8), "r8uint")
+    one, other = (iv.Texture.zeros((1, 3), "r8uint") for _ in range(2))
+    launch = shifted[(3, 1), (4, 1)].prepare(src, one)
+    launch()
+    launch.set(dst=other)
+    launch.submit().result()
+    shifted[(3, 1), (4, 1)].submit(src, one).result()
+    assert one.numpy().tolist() == other.numpy().tolist() == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: iv.Texture(np.zeros((2, 2), np.uint8), "r9"), 'there is no pixel format "r9"'),
+        (lambda: iv.Texture(np.zeros((2, 2), np.float32), "r8unorm"), "made of uint8"),
+        (lambda: iv.Texture(np.zeros((2, 2), np.uint8), "rgba8unorm"), r"\(height, width, 4\)"),
+        (lambda: iv.Texture(np.zeros((2, 4), np.uint8)[:, ::2], "r8unorm"), "not contiguous"),
+        (lambda: iv.Texture(np.zeros((0, 4), np.uint8), "r8unorm"), "1 to 65536 texels"),
+        (lambda: iv.Texture.zeros((70000, 1), "r8unorm"), "1 to 65536 texels"),
+        (lambda: iv.Texture.zeros((1, 1, 1, 1), "r8unorm"), "one to three dimensions"),
+    ],
+)
+def test_pictures_that_are_none_are_refused(make, says):
+    with pytest.raises(iv.ArgumentError, match=says):
+        make()
+
+
+def test_arguments_that_do_not_fit_are_refused():
+    dst = iv.Texture.zeros((1, 1), "r8uint")
+    launch = shifted[(1, 1), (1, 1)]
+    with pytest.raises(iv.ArgumentError, match=r"is a ndarray, expected a texture: write iv.Texture\("):
+        launch(np.zeros((1, 1), np.uint8), dst)
+    with pytest.raises(iv.Error, match="r8unorm, which kernels see as f32"):
+        launch(iv.Texture.zeros((1, 1), "r8unorm"), dst)
+    with pytest.raises(iv.Error, match="has 2 slices"):
+        launch(iv.Texture.zeros((2, 1, 1), "r8uint"), dst)
+    closed = np.zeros((1, 1), np.uint8)
+    closed.flags.writeable = False
+    with pytest.raises(iv.ArgumentError, match="read-only"):
+        launch(dst, iv.Texture(closed, "r8uint"))
+
+
+def body(make):
+    """What tracing a kernel of one texture says."""
+
+    @iv.kernel
+    def k(t: iv.Texture2D[iv.f32, "sample"]):
+        make(t)
+
+    with pytest.raises(iv.Error) as failed:
+        k.ir
+    return str(failed.value)
+
+
+def test_mistakes_in_kernels_are_sentences():
+    assert "takes 2 coordinates, found 1" in body(lambda t: t.read(1))
+    assert "write `t.read(x, y)`" in body(lambda t: t[0, 0])
+    assert 'no sampler has \'sharp\': write one of "nearest", "linear"' in body(
+        lambda t: t.sample(0.5, 0.5, filter="sharp")
+    )
+    assert "`sample`" in body(lambda t: t.write(0, 0, iv.f32x4(0.0)))
+    assert "must be an integer" in body(lambda t: t.read(iv.f32(0.5), 0))
+    with pytest.raises(iv.Error, match="takes the type of components"):
+        iv.Texture2D[iv.f64, "read"]
+    with pytest.raises(iv.Error, match="as in iv.Texture2D"):
+        iv.Texture2D[iv.f32]
+
+
+def test_a_notebook_shows_the_picture():
+    array = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]]], np.uint8)
+    png = iv.Texture(array, "bgra8unorm")._repr_png_()
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    size = struct.unpack(">II", png[16:24])
+    start = png.index(b"IDAT") + 4
+    (count,) = struct.unpack(">I", png[start - 8 : start - 4])
+    rows = zlib.decompress(png[start : start + count])
+    assert size == (2, 1)
+    assert [*rows] == [0, 3, 2, 1, 4, 7, 6, 5, 8]
+    grey = iv.Texture(np.array([[0, 0.5, 2, np.nan]], np.float32), "r32float")._repr_png_()
+    start = grey.index(b"IDAT") + 4
+    (count,) = struct.unpack(">I", grey[start - 8 : start - 4])
+    assert [*zlib.decompress(grey[start : start + count])][1::4] == [0, 128, 255, 0]
+    assert iv.Texture.zeros((1, 1), "r8uint")._repr_png_() is None
+    assert repr(iv.Texture.zeros((2, 3, 4), "r8uint")) == "<r8uint texture of 4x3x2>"
