@@ -74,7 +74,7 @@ impl Queue {
                     HostArg::Buffer(_) | HostArg::OwnedBuffer(_) | HostArg::ReadBuffer(_),
                     Some(buffer),
                 ) => Arg::from(buffer),
-                (HostArg::Texture(shape, _), Some(buffer)) => Arg::from(buffer.as_texture(*shape)),
+                (HostArg::Texture(shape, _), Some(buffer)) => buffer.as_texture(*shape),
                 (
                     HostArg::Buffer(_)
                     | HostArg::OwnedBuffer(_)
