@@ -75,6 +75,12 @@ impl Folder {
         usable.then_some((file, used))
     }
 
+    /// Whether a file may have so many bytes: a process that writes more than it may is ended.
+    pub(crate) fn takes(&self, bytes: u64) -> bool {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+        limit.current.is_none_or(|most| bytes <= most)
+    }
+
     /// A new file that only this user can read.
     pub(crate) fn create(&self, name: &str) -> io::Result<File> {
         use rustix::fs::{Mode, OFlags, openat};
@@ -168,6 +174,10 @@ impl Folder {
         let about = file.metadata().ok()?;
         let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         (about.is_file() && about.len() <= most_bytes).then_some((file, used))
+    }
+
+    pub(crate) fn takes(&self, _bytes: u64) -> bool {
+        true
     }
 
     pub(crate) fn create(&self, name: &str) -> io::Result<File> {

@@ -131,6 +131,9 @@ impl Cache {
         let Some(folder) = self.folder(true) else {
             return;
         };
+        if !folder.takes((MAGIC.len() + 32 + contents.len()) as u64) {
+            return;
+        }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let beside = format!("{TEMPORARY}{}-{number}", std::process::id());
         let written = folder.create(&beside).and_then(|mut file| {
@@ -369,6 +372,32 @@ mod tests {
         let cache = Cache::new(file, BOUND_BYTES);
         cache.store(&key(1), b"code");
         assert_eq!(cache.load(&key(1)), None);
+    }
+
+    /// A process that writes a file beyond its limit gets a signal that ends it.
+    #[cfg(unix)]
+    #[test]
+    fn a_limit_on_files_ends_no_process() {
+        const LIMITED: &str = "INVAR_TEST_LIMITED_FOLDER";
+        if let Some(folder) = std::env::var_os(LIMITED) {
+            let cache = Cache::new(PathBuf::from(folder), BOUND_BYTES);
+            cache.store(&key(1), b"code");
+            assert_eq!(cache.load(&key(1)), None);
+            assert_eq!(cache.folder(false).expect("a folder").files(), []);
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let program = std::env::current_exe().expect("this program");
+        let limited = std::process::Command::new("sh")
+            .args(["-c", "ulimit -f 0 && exec \"$0\" --exact \"$1\""])
+            .arg(program)
+            .arg("cache::tests::a_limit_on_files_ends_no_process")
+            .env(LIMITED, folder.path())
+            .output()
+            .expect("a shell");
+        let said = String::from_utf8_lossy(&limited.stdout);
+        assert!(limited.status.success(), "{}: {said}", limited.status);
+        assert!(said.contains("1 passed"), "{said}");
     }
 
     #[test]
