@@ -1,4 +1,4 @@
-//! Where results are written: what stands at a path decides how.
+//! Reading files to an end, and where results are written: what stands at a path decides how.
 //!
 //! A file is replaced whole or not at all: it is written beside its place and then moved there, so
 //! that a failed write leaves what was there before, and it keeps its permissions. A link is
@@ -8,7 +8,7 @@
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 /// Why a file could not be read or written: the file, and what was wrong.
@@ -45,6 +45,28 @@ impl fmt::Display for FileError {
 }
 
 impl std::error::Error for FileError {}
+
+/// All bytes of a file that has at most so many: a device may have no end.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let system = |e: io::Error| FileError::io(path, &e);
+    let file = File::open(path).map_err(system)?;
+    let mut bytes = Vec::new();
+    let mut some = file.take(most.saturating_add(1));
+    some.read_to_end(&mut bytes).map_err(system)?;
+    if bytes.len() as u64 > most {
+        return Err(FileError::new(path, format!("is larger than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// The text of a file that has at most [`MOST_TEXT_BYTES`].
+pub fn text(path: &Path) -> Result<String, FileError> {
+    String::from_utf8(bytes(path, MOST_TEXT_BYTES)?)
+        .map_err(|_| FileError::new(path, "is no text in UTF-8"))
+}
+
+/// Far beyond what anybody writes or generates.
+pub const MOST_TEXT_BYTES: u64 = 1 << 28;
 
 /// Why a file cannot be written.
 fn unwritable(path: &Path, error: &io::Error) -> FileError {
@@ -279,6 +301,24 @@ mod tests {
         assert!(Destination::of(&at("inner/other")).is_ok_and(|d| !d.is_same(&direct)));
         symlink("circle", at("circle")).expect("linked");
         assert!(write(&at("circle"), b"none").is_err());
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_read_to_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("four");
+        fs::write(&path, b"four").expect("written");
+        assert_eq!(bytes(&path, 4).expect("read"), b"four");
+        for (path, most) in [(&*path, 3), (Path::new("/dev/zero"), 1 << 20)] {
+            let said = bytes(path, most).expect_err("refused").to_string();
+            assert!(
+                said.ends_with(&format!("is larger than {most} bytes")),
+                "{said}"
+            );
+        }
+        fs::write(&path, b"\xff").expect("written");
+        let said = text(&path).expect_err("refused").to_string();
+        assert!(said.ends_with("is no text in UTF-8"), "{said}");
     }
 
     #[test]

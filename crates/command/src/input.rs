@@ -1,10 +1,9 @@
 //! Reading modules.
 
-use std::io::{IsTerminal, Read as _};
+use std::io::IsTerminal;
 use std::path::Path;
 
-use crate::files::Destination;
-use crate::files::FileError;
+use crate::files::{self, Destination};
 use crate::read::{Asked, Read};
 use crate::{Loaded, Refusal, metal, say, shader};
 use invar::report::{self, Style};
@@ -18,7 +17,7 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
     if let Some((_, module)) = loaded.iter().find(|(name, _)| name == file) {
         return Ok(Ok(module.clone().into()));
     }
-    let bytes = bounded(file)?;
+    let bytes = files::bytes(file, files::MOST_TEXT_BYTES)?;
     if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
             .map(|module| Ok(module.into()))
@@ -54,27 +53,6 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
 }
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
-/// Far beyond what anybody writes or generates.
-const MAX_FILE_BYTES: u64 = 1 << 28;
-
-/// The bytes of a file, unless it is too large to be a module (a device may have no end).
-fn bounded(file: &Path) -> Result<Vec<u8>, Refusal> {
-    let refuse = |e: std::io::Error| FileError::io(file, &e);
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)
-        .map_err(refuse)?
-        .take(MAX_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(refuse)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Refusal(format!(
-            "{}: no module, since it is larger than {MAX_FILE_BYTES} bytes",
-            file.display()
-        )));
-    }
-    Ok(bytes)
-}
 
 /// As [`parsed`], with errors reported: `None`.
 pub fn module(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Option<Module>, Refusal> {

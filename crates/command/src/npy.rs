@@ -10,6 +10,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use invar_ir::Scalar;
+use invar_ir::text::data::MAX_DATA_BYTES;
 
 use crate::files::{Destination, FileError};
 
@@ -77,6 +78,11 @@ pub fn read(path: &Path) -> Result<Array, FileError> {
         .and_then(|count| count.checked_mul(scalar.size_bytes()))
         .filter(|size| *size <= length)
         .ok_or_else(cut_short)?;
+    if !metadata.is_file() && size > MAX_DATA_BYTES {
+        return Err(fail(format!(
+            "its {size} bytes are more than the {MAX_DATA_BYTES} that are taken from what is no file: save the array as a file"
+        )));
+    }
     let mut bytes = Vec::new();
     file.by_ref()
         .take(size)

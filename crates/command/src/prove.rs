@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::files::Destination;
+use crate::files::{self, Destination};
 use clap::Args;
 use invar::report;
 use invar_ir::text::case::RunCase;
@@ -87,8 +87,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let certificates = match &args.verify {
         None => None,
         Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .map_err(|e| Refusal(format!("--verify {}: {e}", path.display())))?;
+            let text = files::text(path).map_err(|e| Refusal(format!("--verify {e}")))?;
             let read = invar_prove::read_certificates(&text);
             Some(read.map_err(|why| Refusal(format!("--verify {}: {why}", path.display())))?)
         }

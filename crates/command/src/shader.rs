@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use invar_interp::case::Bound;
 use invar_ir::text::case::{Program, RunCase};
+use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
     Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Source, StructDef, text,
 };
@@ -17,7 +18,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::options::{size, split, usage};
 use crate::plan::Inputs;
 use crate::read::{Asked, Read};
-use crate::{Loaded, Refusal, Verdict, input, metal, say, show};
+use crate::{Loaded, Refusal, Verdict, files, input, metal, say, show};
 
 #[derive(Args)]
 pub struct InputsArgs {
@@ -276,10 +277,18 @@ fn scalars(element: &ElementType, structs: &[StructDef], name: String, out: &mut
 /// it is an array file, or if there is no such file.
 pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
     const ARRAY: &[u8] = b"\x93NUMPY";
-    let whole = |path: &Path| match std::fs::read(path) {
-        Ok(bytes) if bytes.starts_with(ARRAY) || bytes.starts_with(b"PK\x03\x04") => None,
-        Ok(bytes) => Some(Ok(bytes)),
-        Err(error) => Some(Err(format!("{}: {error}", path.display()))),
+    let whole = |path: &Path| {
+        // What is no file does not say how much is in it.
+        let most = if path.is_file() {
+            u64::MAX
+        } else {
+            MAX_DATA_BYTES
+        };
+        match files::bytes(path, most) {
+            Ok(bytes) if bytes.starts_with(ARRAY) || bytes.starts_with(b"PK\x03\x04") => None,
+            Ok(bytes) => Some(Ok(bytes)),
+            Err(error) => Some(Err(error.to_string())),
+        }
     };
     let named = |p: &Path| p.extension().is_some_and(|e| e == "npy" || e == "npz");
     if path.exists() {
@@ -354,7 +363,7 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
 /// Fills in what a file says and no option does.
 pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
     let refuse = |why: String| Refusal(format!("{}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| refuse(e.to_string()))?;
+    let text = files::text(file)?;
     let form: Json = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
     let Json::Object(form) = form else {
         return Err(refuse(
