@@ -64,15 +64,14 @@ fn is_shifted_far(value: VectorValue<'_>, depth: u32) -> bool {
     let amount = operand(inst, 1);
     match inst.get_opcode() {
         InstructionOpcode::Shl => {
-            amount.and_then(all).is_some_and(|by| by >= u64::from(BITS))
+            amount.is_some_and(|by| any(by, |by| by >= u64::from(BITS)))
                 || operand(inst, 0).is_some_and(|left| is_shifted_far(left, depth - 1))
         }
         InstructionOpcode::Mul => [0, 1]
             .into_iter()
             .filter_map(|side| operand(inst, side))
             .any(|side| {
-                all(side).is_some_and(|by| by.trailing_zeros() >= BITS)
-                    || is_shifted_far(side, depth - 1)
+                any(side, |by| by.trailing_zeros() >= BITS) || is_shifted_far(side, depth - 1)
             }),
         InstructionOpcode::Add | InstructionOpcode::Sub | InstructionOpcode::Or => [0, 1]
             .into_iter()
@@ -82,13 +81,19 @@ fn is_shifted_far(value: VectorValue<'_>, depth: u32) -> bool {
     }
 }
 
-/// The number that all lanes of a constant are.
-fn all(value: VectorValue<'_>) -> Option<u64> {
-    if !value.is_const() {
-        return None;
-    }
-    let BasicValueEnum::IntValue(first) = value.get_element_as_constant(0) else {
-        return None;
-    };
-    first.get_zero_extended_constant()
+/// Whether something holds for a lane of a constant; of one whose number is not known it does not.
+fn any(value: VectorValue<'_>, holds: impl Fn(u64) -> bool) -> bool {
+    let lanes = value.get_type().get_size();
+    value.is_const()
+        && (0..lanes).any(|lane| {
+            let lane = value
+                .get_type()
+                .get_context()
+                .i32_type()
+                .const_int(lane.into(), false);
+            let BasicValueEnum::IntValue(number) = value.const_extract_element(lane) else {
+                return false;
+            };
+            number.get_zero_extended_constant().is_some_and(&holds)
+        })
 }
