@@ -1,6 +1,6 @@
 //! Pixel formats, textures in memory, and the formulas by which they are sampled.
 //!
-//! - [`format`]: what the bytes of a texel are, and the numbers that they stand for, to the bit;
+//! - [`mod@format`]: what the bytes of a texel are, and the numbers that they stand for, to the bit;
 //! - [`shape`]: a texture's format and size, and where its texels lie;
 //! - [`sampler`]: how a texture is sampled;
 //! - [`mod@sample`]: reads, writes and samples of a texture in memory: the formula, as every device computes
