@@ -419,8 +419,10 @@ rows! {
     /// The determinant, by minors of two columns, of which the rounding errors are kept; its terms are
     /// the products of one entry of each column and row. Where a step would overflow, or underflow so far that
     /// it counts, it is computed of numbers with exponents of their own: the result alone overflows or
-    /// underflows. Of two columns it is within its ulp also where the terms cancel (Kahan), but for another
-    /// quarter where a product is below 2^-101 (in f64 below 2^-968). Of f16 and bf16 it is computed in f32.
+    /// underflows, but of three and four columns also where the magnitudes of its terms add up to more than
+    /// the largest float, though they cancel. Of two columns it is within its ulp also where the terms cancel
+    /// (Kahan), but for another quarter where a product is below 2^-101 (in f64 below 2^-968). Of f16 and bf16 it
+    /// is computed in f32.
     Determinant determinant(x): S::Determinant => Expand(matrix::determinant),
         accuracy Accuracy::Twofold(1.5),
         example ([[1.0f32, 2.0], [3.0, 4.0]]) => -2.0f32;
