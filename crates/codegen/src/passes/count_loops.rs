@@ -8,9 +8,9 @@
 //! This is for kernels that are written with `while`: everything that knows loops knows more of a `for`. What the loop
 //! carries it still carries; its counter is written in terms of the index by `induction`.
 //!
-//! The two end in the same round if the counter comes to its end without wrapping around (A1). That holds for steps of
-//! one as long as the end is not there, and for others where the end is a constant that the last step does not carry
-//! beyond the type's range.
+//! The two end in the same round if the counter comes to its end without wrapping around (A1). Steps of one meet every
+//! number on the way, the end included. Others may pass it by, so that they are taken only where it is a constant and
+//! the type has a number for what lies one step behind the last one in front of it.
 //!
 //! Deliberately absent: conditions of more than one comparison, loops that test at their end, and steps that are not
 //! constant.
