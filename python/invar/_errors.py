@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _graphs, _html
-from ._invar import DiagnosticsError, Entry, RefusedError
+from ._invar import DeviceError, DiagnosticsError, Entry
 
 __all__ = (
     "ArgumentError CheckError Error Finding KernelError Label LaunchError Proof Report ReportError "
@@ -164,7 +164,7 @@ _ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers", "br
 
 def failure(e):
     """What a device refuses or finds, as an exception of ours."""
-    if isinstance(e, RefusedError):
+    if isinstance(e, DeviceError):
         sentence, rule = e.args
         return (ArgumentError if rule in _ARGUMENTS else Error)(f"{sentence} [{rule}]")
     found = reported(e, ReportError)
@@ -177,7 +177,7 @@ def asked(function, *args):
     """What a device gives; what it refuses or finds is an exception of ours."""
     try:
         return function(*args)
-    except (DiagnosticsError, RefusedError) as e:
+    except (DeviceError, DiagnosticsError) as e:
         raise failure(e) from None
 
 

@@ -19,7 +19,7 @@ from ._array import DeviceArray
 from ._errors import (
     ArgumentError, CheckError, Error, Report, asked, entries, entry, failure, findings_of, reported,
 )  # fmt: skip
-from ._invar import DiagnosticsError, RefusedError
+from ._invar import DeviceError, DiagnosticsError
 
 __all__ = (
     "BenchResult Device Future Launch Prepared bench check device devices threadgroups"
@@ -81,7 +81,7 @@ def _named(name):
     if found is None:
         try:
             inner = _invar.Device.named(name)
-        except RefusedError as e:
+        except DeviceError as e:
             raise ArgumentError(e.args[0]) from None
         refusal = _invar.cache_refusal()
         if refusal is not None and not _known:
@@ -270,7 +270,7 @@ class Future:
     def _end(self):
         try:
             seconds = self._submission.wait(None)
-        except (DiagnosticsError, RefusedError) as e:
+        except (DeviceError, DiagnosticsError) as e:
             return None, failure(e)
         _arguments.copy_back(self._back)
         return seconds, None
@@ -334,7 +334,7 @@ class Launch:
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy, limit)
         try:
             program.run(self.sizes, given, limit)
-        except (DiagnosticsError, RefusedError) as e:
+        except (DeviceError, DiagnosticsError) as e:
             raise failure(e) from None
         del alive
         if back:

@@ -48,7 +48,7 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let patience = options::duration("--seconds", args.seconds)?;
     let plan = match plan::plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
-        Planned::Refused {
+        Planned::Invalid {
             sources,
             calls,
             diagnostics,

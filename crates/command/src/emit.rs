@@ -123,7 +123,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     };
     match invar::emit::emit(&module, &kernel.name, args.target, &options) {
         Ok(text) => show(text.trim_end()),
-        Err(Error::Refused { message, .. }) => return Err(Refusal(message)),
+        Err(Error::Runtime { message, .. }) => return Err(Refusal(message)),
         Err(Error::Diagnostics(all)) => return refused(all),
     }
     Ok(Verdict::Clean)

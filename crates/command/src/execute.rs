@@ -78,7 +78,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     }
     let plan = match plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
-        Planned::Refused {
+        Planned::Invalid {
             sources,
             calls,
             diagnostics,
@@ -352,7 +352,7 @@ pub fn outs_of<'a>(
 pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let plan = match plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
-        Planned::Refused {
+        Planned::Invalid {
             sources,
             calls,
             diagnostics,

@@ -87,7 +87,7 @@ pub struct Plan {
 /// Findings of a file before anything ran.
 pub enum Planned {
     Ready(Box<Plan>),
-    Refused {
+    Invalid {
         sources: Vec<Source>,
         calls: Vec<Call>,
         diagnostics: Vec<Diagnostic>,
@@ -113,7 +113,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             )
         }
         Err((sources, diagnostics)) => {
-            return Ok(Planned::Refused {
+            return Ok(Planned::Invalid {
                 sources,
                 calls: Vec::new(),
                 diagnostics,
@@ -123,7 +123,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
     let module = match verify(module) {
         Ok(module) => module,
         Err(Diagnostics(diagnostics)) => {
-            return Ok(Planned::Refused {
+            return Ok(Planned::Invalid {
                 sources,
                 calls,
                 diagnostics,
@@ -141,7 +141,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
                 None => (Vec::new(), Vec::new()),
                 Some(Ok(found)) => found,
                 Some(Err(Diagnostics(diagnostics))) => {
-                    return Ok(Planned::Refused {
+                    return Ok(Planned::Invalid {
                         sources,
                         calls,
                         diagnostics,

@@ -528,7 +528,7 @@ impl Builder {
 }
 
 fn unlike(kernel: &Kernel, what: &str) -> Error {
-    Error::Refused {
+    Error::Runtime {
         rule: Rule::InvalidArgument,
         message: format!("`{}` has another signature: {what}", kernel.name),
     }

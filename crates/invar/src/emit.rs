@@ -112,7 +112,7 @@ pub struct Options {
 /// ```
 ///
 /// # Errors
-/// [`Error::Refused`] for options that are not usable with this kernel and target;
+/// [`Error::Runtime`] for options that are not usable with this kernel and target;
 /// [`Error::Diagnostics`] for what is wrong with the constants, and for what the target lacks.
 pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) -> Result<String> {
     let specialised;
@@ -185,7 +185,7 @@ pub fn keeps_open(target: Target, constants: &[(ConstantKey, Const)]) -> bool {
 }
 
 fn refused(message: impl Into<String>) -> Error {
-    Error::Refused {
+    Error::Runtime {
         rule: Rule::InvalidArgument,
         message: message.into(),
     }

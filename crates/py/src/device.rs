@@ -21,9 +21,9 @@ use crate::texture;
 
 create_exception!(
     _invar,
-    RefusedError,
+    DeviceError,
     PyValueError,
-    "What a device refuses: `args` are the sentence and the rule's name."
+    "What a device refuses or fails at: `args` are the sentence and the rule's name."
 );
 
 /// A device.
@@ -62,21 +62,21 @@ pub struct Submission {
 /// The exception for what a device refused or found.
 fn failed(program: &invar::Program, error: Error) -> PyErr {
     match error {
-        Error::Refused { rule, message } => RefusedError::new_err((message, rule.name())),
+        Error::Runtime { rule, message } => DeviceError::new_err((message, rule.name())),
         Error::Diagnostics(all) => diagnostics(program.module(), &all),
     }
 }
 
-fn refused(error: Error) -> PyErr {
+fn device_error(error: Error) -> PyErr {
     let rule = error.rule().map_or("", |rule| rule.name());
     let message = match &error {
-        Error::Refused { message, .. } => message.clone(),
+        Error::Runtime { message, .. } => message.clone(),
         Error::Diagnostics(all) => {
             let sentences: Vec<String> = all.0.iter().map(|d| d.message.clone()).collect();
             sentences.join("; ")
         }
     };
-    RefusedError::new_err((message, rule))
+    DeviceError::new_err((message, rule))
 }
 
 #[pymethods]
@@ -106,7 +106,7 @@ impl Device {
     /// The device of that name, or `default`.
     #[staticmethod]
     fn named(name: &str) -> PyResult<Device> {
-        let device = invar::Device::named(name).map_err(refused)?;
+        let device = invar::Device::named(name).map_err(device_error)?;
         Ok(Device { device })
     }
 
@@ -159,7 +159,7 @@ impl Device {
     /// Memory of so many bytes, all zeros.
     fn memory(&self, py: Python<'_>, size_bytes: usize) -> PyResult<Memory> {
         let buffer = away(py, || ByteBuffer::zeroed(&self.device, size_bytes));
-        let buffer = buffer.map_err(refused)?;
+        let buffer = buffer.map_err(device_error)?;
         Ok(Memory { buffer })
     }
 
@@ -182,7 +182,7 @@ impl Device {
         interruptible(py, || {
             let program = self.device.compile_with(verified, kernel, &options);
             let program = program.map_err(|error| match error {
-                Error::Refused { .. } => refused(error),
+                Error::Runtime { .. } => device_error(error),
                 Error::Diagnostics(all) => diagnostics(verified, &all),
             })?;
             Ok(Program {
@@ -207,7 +207,7 @@ impl Memory {
             };
             self.buffer.write_bytes(0, bytes)
         })?
-        .map_err(refused)
+        .map_err(device_error)
     }
 
     /// Copies it into an array that may be written, as the launches submitted so far leave it.
@@ -222,7 +222,7 @@ impl Memory {
             };
             self.buffer.read_bytes(0, bytes)
         })?
-        .map_err(refused)
+        .map_err(device_error)
     }
 }
 
@@ -343,7 +343,9 @@ impl Program {
             }
             Given::Memory(_) | Given::Scalar(_) | Given::Length(_) => None,
         });
-        let buffers = buffers.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+        let buffers = buffers
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(device_error)?;
         let mut buffer = buffers.iter();
         let mut next = || {
             let next = buffer.next();
@@ -353,7 +355,7 @@ impl Program {
             Given::Buffer(..) => next().map(Arg::from),
             Given::Texture(.., shape) => next().map(|buffer| buffer.as_texture(*shape)),
             Given::Memory(memory) => Ok(Arg::from(&memory.get().buffer)),
-            Given::Scalar(parts) => Arg::components(parts).map_err(refused),
+            Given::Scalar(parts) => Arg::components(parts).map_err(device_error),
             Given::Length(n) => Ok(Arg::ThreadgroupLength(*n)),
         });
         let args = args.collect::<PyResult<Vec<Arg>>>()?;

@@ -66,7 +66,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<device::Sizes>()?;
     m.add_class::<device::Program>()?;
     m.add_class::<device::Submission>()?;
-    m.add("RefusedError", m.py().get_type::<device::RefusedError>())?;
+    m.add("DeviceError", m.py().get_type::<device::DeviceError>())?;
     m.add_function(wrap_pyfunction!(device::devices, m)?)?;
     m.add(
         "DiagnosticsError",

@@ -155,7 +155,7 @@ impl Module {
         away(py, || {
             let module = self.verified()?;
             emit(module, kernel, target, &options).map_err(|error| match error {
-                Error::Refused { message, .. } => refuse(message),
+                Error::Runtime { message, .. } => refuse(message),
                 Error::Diagnostics(errors) => diagnostics(&self.module, &errors),
             })
         })
@@ -288,7 +288,7 @@ fn options(
             .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?,
         None => invar_runtime::environment_time_limit()
             .map_err(|error| match error {
-                Error::Refused { message, .. } => refuse(message),
+                Error::Runtime { message, .. } => refuse(message),
                 Error::Diagnostics(all) => refuse(all.to_string()),
             })?
             .unwrap_or(TIME_LIMIT),

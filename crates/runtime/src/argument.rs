@@ -70,7 +70,7 @@ impl<'a> Arg<'a> {
     pub fn components(components: &[Const]) -> Result<Arg<'a>, Error> {
         let mut consts = [Const::from(0u32); 16];
         let Some(slots) = consts.get_mut(..components.len()) else {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
                     "a value has at most 16 components, not {}",
@@ -184,7 +184,7 @@ pub(crate) fn check_overlap(kernel: &Kernel, args: &[Arg]) -> Result<(), Error> 
                 && a.conflicts(&b)
             {
                 let written = if b.writes { second } else { first };
-                return Err(Error::refused(
+                return Err(Error::new(
                     Rule::OverlappingBuffers,
                     format!(
                         "arguments `{}` and `{}` of `{}` overlap in memory, and the kernel may write \

@@ -56,7 +56,7 @@ impl ByteBuffer {
     pub fn zeroed(device: &Device, size_bytes: usize) -> Result<ByteBuffer, Error> {
         let limit = device.capabilities().buffer_bytes;
         if size_bytes as u64 > limit {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::OutOfMemory,
                 format!(
                     "a buffer of {size_bytes} bytes is larger than the {limit} that device `{}` allows",
@@ -83,7 +83,7 @@ impl ByteBuffer {
         writable: bool,
     ) -> Result<ByteBuffer, Error> {
         if start.is_null() && size_bytes > 0 {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
                     "memory lent to device `{}` begins at a null pointer",
@@ -140,7 +140,7 @@ impl<T: Element> Buffer<T> {
     /// `out-of-memory`.
     pub fn zeroed(device: &Device, length: usize) -> Result<Buffer<T>, Error> {
         let size = length.checked_mul(size_of::<T>()).ok_or_else(|| {
-            Error::refused(
+            Error::new(
                 Rule::OutOfMemory,
                 format!("{length} elements have more bytes than there are addresses"),
             )
@@ -172,7 +172,7 @@ impl<T: Element> Buffer<T> {
         writable: bool,
     ) -> Result<Buffer<T>, Error> {
         if !start.is_aligned() {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
                     "memory lent for elements of `{}` begins at an address that is no multiple of {}",
@@ -287,7 +287,7 @@ impl<T: Element> Buffer<T> {
     /// `invalid-argument` if its memory is read-only.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         if !self.bytes.memory().writable() {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 "the buffer's memory was lent for reading only",
             ));

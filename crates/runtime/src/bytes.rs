@@ -149,7 +149,7 @@ impl ByteBuffer {
     pub fn write_bytes(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let addresses = self.range(at, from.len())?;
         if !self.memory.writable() {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 "the buffer's memory was lent for reading only",
             ));
@@ -175,7 +175,7 @@ impl ByteBuffer {
     fn range(&self, at: usize, length: usize) -> Result<Range<usize>, Error> {
         let size = self.size_bytes();
         if at.checked_add(length).is_none_or(|end| end > size) {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!("{length} bytes from byte {at} do not lie within a buffer of {size} bytes"),
             ));

@@ -170,7 +170,7 @@ impl Capabilities {
             | Feature::ThreadMemory(_)
             | Feature::ThreadsPerThreadgroup(_) => Rule::UnsupportedFeature,
         };
-        Err(Error::refused(rule, self.missing(feature)))
+        Err(Error::new(rule, self.missing(feature)))
     }
 
     /// "device `x` has no ...; it has ...".
@@ -211,7 +211,7 @@ impl Capabilities {
     pub(crate) fn check(&self, module: &Module, kernel: &Kernel) -> Result<(), Diagnostics> {
         let mut found: Vec<Diagnostic> = Vec::new();
         let mut need = |feature: Feature, span: Span| {
-            if let Err(Error::Refused { rule, message }) = self.require(feature)
+            if let Err(Error::Runtime { rule, message }) = self.require(feature)
                 && !found.iter().any(|d| d.message == message)
             {
                 found.push(Diagnostic::error(rule, span, message));

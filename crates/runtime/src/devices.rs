@@ -68,7 +68,7 @@ impl Device {
                 Err(_) => {}
             }
         }
-        Err(Error::refused(
+        Err(Error::new(
             Rule::UnsupportedFeature,
             format!(
                 "there is no device `{name}`{why}; there is {}",

@@ -61,7 +61,7 @@ pub(crate) fn read<T>(
     }
     of(text).map(Some).map_err(|wanted| {
         let message = format!("the environment says {name}={text}: {wanted}, or unset it");
-        Error::refused(Rule::InvalidArgument, message)
+        Error::new(Rule::InvalidArgument, message)
     })
 }
 

@@ -9,8 +9,9 @@ use invar_ir::{Diagnostic, Diagnostics, Rule, Span};
 pub enum Error {
     /// The kernel, an argument or a run breaks rules; with places in the author's text.
     Diagnostics(Diagnostics),
-    /// The device or the host cannot, or the caller asked for what makes no sense.
-    Refused {
+    /// What has no place in the author's text: a device or the host that cannot or has failed, or an
+    /// argument that makes no sense.
+    Runtime {
         /// The rule.
         rule: Rule,
         /// What is wrong and what to do, in one sentence.
@@ -19,8 +20,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn refused(rule: Rule, message: impl Into<String>) -> Error {
-        Error::Refused {
+    pub(crate) fn new(rule: Rule, message: impl Into<String>) -> Error {
+        Error::Runtime {
             rule,
             message: message.into(),
         }
@@ -30,7 +31,7 @@ impl Error {
     pub fn rule(&self) -> Option<Rule> {
         match self {
             Error::Diagnostics(Diagnostics(all)) => all.first().map(|d| d.rule),
-            Error::Refused { rule, .. } => Some(*rule),
+            Error::Runtime { rule, .. } => Some(*rule),
         }
     }
 
@@ -45,9 +46,9 @@ impl Error {
                 let sentences: Vec<&str> = all.iter().map(|d| d.message.as_str()).collect();
                 sentences.join("; ")
             }
-            Error::Refused { message, .. } => message.clone(),
+            Error::Runtime { message, .. } => message.clone(),
         };
-        Error::refused(
+        Error::new(
             rule,
             format!(
                 "an earlier dispatch on the same memory failed, and its result was not asked for: {message}"
@@ -59,7 +60,7 @@ impl Error {
     pub fn into_diagnostics(self) -> Diagnostics {
         match self {
             Error::Diagnostics(all) => all,
-            Error::Refused { rule, message } => {
+            Error::Runtime { rule, message } => {
                 Diagnostics(vec![Diagnostic::error(rule, Span::NONE, message)])
             }
         }
@@ -76,7 +77,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Diagnostics(all) => all.fmt(f),
-            Error::Refused { rule, message } => write!(f, "error[{rule}]: {message}"),
+            Error::Runtime { rule, message } => write!(f, "error[{rule}]: {message}"),
         }
     }
 }
@@ -96,7 +97,7 @@ pub(crate) fn failed(part: &str, panic: &(dyn std::any::Any + Send)) -> Error {
 /// A fault of ours, as an error of one sentence: what happened, and the first line of the reason.
 pub(crate) fn fault(what: &str, reason: &str) -> Error {
     let reason = reason.lines().map(str::trim).find(|line| !line.is_empty());
-    Error::refused(
+    Error::new(
         Rule::DeviceLost,
         format!(
             "{what}, which is a bug in Invar: {}",

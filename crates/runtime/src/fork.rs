@@ -35,7 +35,7 @@ pub(crate) fn around(before: fn(), after: fn()) {
 
 /// What is said of something that a thread of the parent would have ended.
 pub(crate) fn left_behind(what: &str) -> Error {
-    Error::refused(
+    Error::new(
         Rule::DeviceLost,
         format!(
             "{what} was under way when this process was forked, and a child has none of its parent's threads: \

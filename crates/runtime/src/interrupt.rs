@@ -48,7 +48,7 @@ pub(crate) fn is_possible() -> bool {
 
 /// Why a wait was left.
 pub(crate) fn left() -> Error {
-    Error::refused(
+    Error::new(
         Rule::Cancelled,
         "the wait for dispatches under way was interrupted; they go on",
     )

@@ -69,7 +69,7 @@ impl Memory {
     /// are used.
     pub(crate) fn zeroed(size: usize) -> Result<Memory, Error> {
         let missing = || {
-            Error::refused(
+            Error::new(
                 Rule::OutOfMemory,
                 format!("there is no memory for a buffer of {size} bytes"),
             )

@@ -30,7 +30,7 @@ impl Backend for Null {
         _options: &CompileOptions,
     ) -> Result<Box<dyn Executable>, Error> {
         match &*source.kernel().name {
-            "refused" => Err(Error::refused(Rule::UnsupportedFeature, "not here")),
+            "refused" => Err(Error::new(Rule::UnsupportedFeature, "not here")),
             _ => Ok(Box::new(Program(self.count.clone()))),
         }
     }
@@ -61,7 +61,7 @@ impl task::Job for Job {
             .map(|all| all.fetch_add(count, Ordering::Relaxed));
         match threadgroups {
             Some(0..1000) => Ok(()),
-            _ => Err(Error::refused(Rule::DeviceLost, "it has counted enough")),
+            _ => Err(Error::new(Rule::DeviceLost, "it has counted enough")),
         }
     }
 

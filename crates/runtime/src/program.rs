@@ -75,7 +75,7 @@ impl Program {
                 .iter()
                 .map(|k| format!("`{}`", k.name))
                 .collect();
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidDispatch,
                 format!(
                     "the module has no kernel `{kernel}`; it has {}",
@@ -174,7 +174,7 @@ impl Program {
         let args = &all[..all.len() - usize::from(self.prints().is_some())];
         let able = device.capabilities();
         if !self.0.device.same(device) {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidDispatch,
                 format!(
                     "kernel `{}` was compiled for device `{}`, but the queue belongs to device `{}`",
@@ -215,7 +215,7 @@ impl Program {
                 continue;
             };
             if !self.0.device.backend().owns(resident) {
-                return Err(Error::refused(
+                return Err(Error::new(
                     Rule::InvalidArgument,
                     format!(
                         "argument `{}` of `{}` lies on device `{}`, but the kernel runs on device \

@@ -508,14 +508,14 @@ impl Task {
         let mut failure = lock(&self.failure);
         if failure.is_none() && self.is_asked_to_stop() {
             let stopped = match self.reason.load(Ordering::Relaxed) {
-                DEADLINE => Some(Error::refused(
+                DEADLINE => Some(Error::new(
                     Rule::DeadlineExceeded,
                     format!(
                         "the dispatch took longer than the {} s that its queue allows",
                         self.time_limit.unwrap_or_default().as_secs_f64()
                     ),
                 )),
-                CANCELLED => Some(Error::refused(
+                CANCELLED => Some(Error::new(
                     Rule::Cancelled,
                     "the dispatch was cancelled; its buffers hold what was stored so far",
                 )),

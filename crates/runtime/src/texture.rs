@@ -71,7 +71,7 @@ impl Texture {
         height: u32,
     ) -> Result<Texture, Error> {
         let shape = TextureShape::new(format, width, height)
-            .map_err(|why| Error::refused(Rule::InvalidArgument, why))?;
+            .map_err(|why| Error::new(Rule::InvalidArgument, why))?;
         Texture::of_shape(device, shape)
     }
 
@@ -122,7 +122,7 @@ impl Texture {
     /// `invalid-argument` if there are more bytes or fewer than it has; a failure of its device.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         if bytes.len() as u64 != self.shape.size_bytes() {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
                     "a {self:?} has {} bytes, found {}",

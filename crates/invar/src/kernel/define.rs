@@ -335,7 +335,7 @@ pub(crate) fn reported(sources: &[Source], calls: &[Call], all: &Diagnostics) ->
     // The error says `error[rule]: ` itself.
     let begin = format!("error[{}]: ", rule.name());
     let message = text.strip_prefix(begin.as_str()).unwrap_or(&text);
-    Error::Refused {
+    Error::Runtime {
         rule,
         message: message.trim_end().to_string(),
     }

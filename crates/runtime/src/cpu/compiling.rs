@@ -118,7 +118,7 @@ impl<T: Clone + Send + 'static> Compilation<T> {
                 && Instant::now() >= until
             {
                 let limit = patience.limit.unwrap_or_default().max(LEAST);
-                return Err(Error::refused(
+                return Err(Error::new(
                     Rule::DeadlineExceeded,
                     format!(
                         "kernel `{}` was not compiled within {} s: allow more time, or make it smaller; it goes \
@@ -139,7 +139,7 @@ impl<T: Clone + Send + 'static> Compilation<T> {
             // The callback may take its time.
             drop(result);
             if interrupt::is_asked() || !(patience.is_wanted)() {
-                return Err(Error::refused(
+                return Err(Error::new(
                     Rule::Cancelled,
                     format!(
                         "the wait for kernel `{}` to be compiled was given up",

@@ -188,11 +188,11 @@ fn usable() -> Result<(), Error> {
 }
 
 fn unusable(why: String) -> Error {
-    Error::refused(Rule::UnsupportedFeature, why)
+    Error::new(Rule::UnsupportedFeature, why)
 }
 
 fn lost(error: LoadError) -> Error {
-    Error::refused(Rule::DeviceLost, error.to_string())
+    Error::new(Rule::DeviceLost, error.to_string())
 }
 
 /// An object as one run of bytes: after the length of each but the last, what is known of it, its cold paths, and

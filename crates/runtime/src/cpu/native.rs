@@ -262,7 +262,7 @@ fn no_stack(bytes: usize, panic: &(dyn std::any::Any + Send)) -> Error {
     let why = format!(
         "there is no memory for a stack of {bytes} bytes, which the kernel needs: {failed}"
     );
-    Error::refused(Rule::OutOfMemory, why)
+    Error::new(Rule::OutOfMemory, why)
 }
 
 /// Scratch memory of a thread, kept for the next kernel.
@@ -294,7 +294,7 @@ fn with_scratch<R>(bytes: u64, f: impl FnOnce(*mut u8) -> R) -> Result<R, Error>
             .is_none_or(|s| (s.layout.size() as u64) < bytes)
         {
             let missing = || {
-                Error::refused(
+                Error::new(
                     Rule::OutOfMemory,
                     format!("there is no memory for the {bytes} bytes of a threadgroup's values"),
                 )
@@ -499,7 +499,7 @@ mod tests {
         fn cold_paths(&self, _patience: &Patience<'_>) -> Result<(ColdPaths, u64), Error> {
             let compile = || {
                 std::thread::sleep(3 * LIMIT);
-                let refused = || Error::refused(Rule::DeviceLost, "no cold paths today");
+                let refused = || Error::new(Rule::DeviceLost, "no cold paths today");
                 HAS_COLD_PATHS
                     .load(Ordering::SeqCst)
                     .then_some(mark as ColdPaths)

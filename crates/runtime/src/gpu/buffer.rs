@@ -41,7 +41,7 @@ impl Gpu {
             | wgpu::BufferUsages::COPY_DST;
         let most = self.0.capabilities.buffer_bytes;
         if size_bytes > most {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::OutOfMemory,
                 format!(
                     "a buffer of {size_bytes} bytes is larger than the {most} that the GPU `{}` takes",
@@ -77,7 +77,7 @@ impl Gpu {
         match none_left.or(invalid) {
             // A device that was lost makes nothing, and says nothing of it.
             None => self.check().map(|()| memory),
-            Some(error) => Err(Error::refused(
+            Some(error) => Err(Error::new(
                 Rule::OutOfMemory,
                 format!(
                     "the GPU `{}` has no memory for a buffer of {size} bytes: {error}",
@@ -112,7 +112,7 @@ impl GpuBuffer {
     /// `invalid-argument` if it does not hold so many; an earlier failure of the GPU.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         if bytes.len() as u64 > self.size_bytes {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
                     "{} bytes do not fit a buffer of {}",
@@ -159,7 +159,7 @@ impl GpuBuffer {
     /// `invalid-argument` if it does not hold so many; a failure of the GPU.
     pub fn read_into(&self, out: &mut [u8]) -> Result<(), Error> {
         if out.len() as u64 > self.size_bytes {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
                     "a buffer of {} bytes does not hold {}",

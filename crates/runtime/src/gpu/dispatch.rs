@@ -97,7 +97,7 @@ impl Gpu {
         times: u32,
     ) -> Result<Vec<Duration>, Error> {
         let Some(step_ns) = self.0.clock_step_ns else {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::UnsupportedFeature,
                 "the GPU has no clock that can be read",
             ));
@@ -139,7 +139,7 @@ impl Gpu {
         }
         if steps == 0 || steps != recording.len() {
             recording.clear();
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidDispatch,
                 "the grid is empty, or has too many parts to be measured",
             ));
@@ -179,7 +179,7 @@ impl Gpu {
         let able = self.capabilities();
         if !Arc::ptr_eq(&self.0, &program.0.gpu.0) {
             let message = format!("kernel `{}` was compiled for another GPU", kernel.name);
-            return Err(Error::refused(Rule::InvalidDispatch, message));
+            return Err(Error::new(Rule::InvalidDispatch, message));
         }
         let sizes = check_grid(kernel, &dispatch, able.threads_per_threadgroup)?;
         let given = args.iter().map(|arg| match arg {
@@ -217,7 +217,7 @@ impl Gpu {
     ) -> Result<Vec<Bounded<'a>>, Error> {
         self.check()?;
         let kernel = program.kernel();
-        let refuse = |rule, message: String| Err(Error::refused(rule, message));
+        let refuse = |rule, message: String| Err(Error::new(rule, message));
         let mut bounded = Vec::with_capacity(args.len());
         for (i, (param, arg)) in kernel.params.iter().zip(args).enumerate() {
             match (&param.kind, arg) {
@@ -379,7 +379,7 @@ impl Gpu {
                 && (writes(first) || writes(second))
             {
                 let written = if writes(second) { second } else { first };
-                return Err(Error::refused(
+                return Err(Error::new(
                     Rule::OverlappingBuffers,
                     format!(
                         "arguments `{}` and `{}` of `{}` overlap in memory, and the kernel may write \

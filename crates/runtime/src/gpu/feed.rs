@@ -115,7 +115,7 @@ impl Gpu {
         {
             if task.is_asked_to_stop() {
                 if task.is_out_of_time() {
-                    task.fail(Error::refused(
+                    task.fail(Error::new(
                         Rule::DeadlineExceeded,
                         format!(
                             "the dispatch did not begin within the {} s that its queue allows: an earlier \

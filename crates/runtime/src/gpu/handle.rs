@@ -218,7 +218,7 @@ impl Gpu {
     fn open_with(index: usize, allowed: wgpu::Features) -> Result<Gpu, Error> {
         let adapters = Gpu::adapters()?;
         let Some(adapter) = adapters.get(index) else {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::UnsupportedFeature,
                 format!(
                     "there is no GPU {index}: this machine has {}",
@@ -268,7 +268,7 @@ impl Gpu {
             ..wgpu::DeviceDescriptor::default()
         });
         let (device, queue) = wait_for(request).map_err(|e| {
-            Error::refused(
+            Error::new(
                 Rule::DeviceLost,
                 format!("the GPU `{}` cannot be opened: {e}", info.name),
             )
@@ -282,18 +282,18 @@ impl Gpu {
             };
             let message =
                 format!("the GPU `{name}` was lost, and what its buffers held with it{why}");
-            lock(&kept).lost = Some(Error::refused(Rule::DeviceLost, message));
+            lock(&kept).lost = Some(Error::new(Rule::DeviceLost, message));
         });
         let (kept, name) = (failure.clone(), info.name.clone());
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             let (what, why) = (format!("the GPU `{name}` failed"), reason(&error));
             let error = match error {
                 wgpu::Error::OutOfMemory { .. } => {
-                    Error::refused(Rule::OutOfMemory, format!("{what}: {why}"))
+                    Error::new(Rule::OutOfMemory, format!("{what}: {why}"))
                 }
                 wgpu::Error::Validation { .. } => fault(&what, &why),
                 wgpu::Error::Internal { .. } => {
-                    Error::refused(Rule::DeviceLost, format!("{what}: {why}"))
+                    Error::new(Rule::DeviceLost, format!("{what}: {why}"))
                 }
             };
             lock(&kept).first.get_or_insert(error);
@@ -393,7 +393,7 @@ impl Gpu {
              process: open it in the child only, or start the child anew (`spawn` in Python's multiprocessing)",
             self.0.capabilities.description
         );
-        Err(Error::refused(Rule::DeviceLost, message))
+        Err(Error::new(Rule::DeviceLost, message))
     }
 
     /// The loss of the device, or else the first failure since this was last asked.
@@ -434,7 +434,7 @@ impl Gpu {
         self.check()?;
         match waited {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(Error::refused(
+            Ok(Err(error)) => Err(Error::new(
                 Rule::DeviceLost,
                 format!(
                     "the GPU `{}` does not answer: {error}",

@@ -42,7 +42,7 @@ impl Mapping {
     ) -> Result<R, Error> {
         let unreadable = |why: String| {
             let message = format!("the contents of a buffer cannot be read: {why}");
-            Error::refused(Rule::DeviceLost, message)
+            Error::new(Rule::DeviceLost, message)
         };
         let mapped = loop {
             poll()?;

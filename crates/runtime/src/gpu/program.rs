@@ -90,13 +90,13 @@ impl Gpu {
     ) -> Result<GpuProgram, Error> {
         let module = module.clone().specialise(&options.constants)?;
         let Some(index) = module.kernels.iter().position(|k| *k.name == *kernel) else {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidDispatch,
                 format!("the module has no kernel `{kernel}`"),
             ));
         };
         if module.kernels[index].prints() {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::UnsupportedFeature,
                 format!("kernel `{kernel}` prints, which needs a queue of a `Device`"),
             ));
@@ -340,7 +340,7 @@ impl GpuProgram {
         let able = gpu.capabilities();
         let workgroup_bytes = code.workgroup_bytes();
         if workgroup_bytes > able.threadgroup_memory_bytes {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
                     "kernel `{name}` needs {workgroup_bytes} bytes of threadgroup memory on this GPU, \
@@ -351,7 +351,7 @@ impl GpuProgram {
         }
         let threads: u32 = code.workgroup().iter().product();
         if threads > able.threads_per_threadgroup {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::InvalidDispatch,
                 format!(
                     "kernel `{name}` has threadgroups of {threads} threads on this GPU, which takes at \
@@ -368,7 +368,7 @@ impl GpuProgram {
             } else {
                 ""
             };
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::UnsupportedFeature,
                 format!(
                     "kernel `{name}` has {buffers} buffers{with}, more than the {most} of this GPU"
@@ -379,7 +379,7 @@ impl GpuProgram {
         if let Code::Wgsl(source) = code
             && source.constants.size_bytes > most
         {
-            return Err(Error::refused(
+            return Err(Error::new(
                 Rule::UnsupportedFeature,
                 format!(
                     "kernel `{name}` takes {} bytes of values and sizes, more than the {most} of this \

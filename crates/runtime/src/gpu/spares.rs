@@ -46,7 +46,7 @@ impl Gpu {
 }
 
 fn ended_early(gpu: &Gpu, kernel: &str) -> Error {
-    Error::refused(
+    Error::new(
         Rule::DeadlineExceeded,
         format!(
             "the loops of kernel `{kernel}` make more rounds than `{}` runs: it ends all loops of a thread, \

@@ -69,7 +69,7 @@ fn everywhere(module: &Module, dispatch: Dispatch, args: &[Arg<'_>], holds: Scal
         let program = match device.compile(&verified, name) {
             Ok(program) => program,
             // A GPU may lack a type that a format needs.
-            Err(Error::Refused { .. } | Error::Diagnostics(_)) if is_gpu(&device) => continue,
+            Err(Error::Runtime { .. } | Error::Diagnostics(_)) if is_gpu(&device) => continue,
             Err(error) => panic!("{device:?}: {error}\n{module}"),
         };
         let mut actual = owned(args);

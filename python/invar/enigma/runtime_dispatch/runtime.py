@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._array import DeviceArray
 from ..._errors import Error
-from ..._invar import DiagnosticsError, RefusedError
+from ..._invar import DeviceError, DiagnosticsError
 from ..._launch import device_of, failure, sizes_of
 from .. import typing as _typing
 from .._errors import EnigmaRuntimeError, EnigmaTypeError, runtime_error
@@ -397,7 +397,7 @@ def _dispatch(device, compiled, buffers, scalars, constants, grid, threads):
     try:
         program = made.program(device, tuple(made.named(constants)))
         return program.run(sizes, args)
-    except (DiagnosticsError, RefusedError) as e:
+    except (DeviceError, DiagnosticsError) as e:
         raise runtime_error(failure(e)) from None
     except Error as e:
         raise runtime_error(e) from None
