@@ -529,7 +529,7 @@ fn between_fences(
         .map(|(arg, buffer)| match (arg, buffer) {
             (Value::Scalar(components), _) => Arg::components(components),
             (Value::ThreadgroupLength(length), _) => Ok(Arg::ThreadgroupLength(*length)),
-            (_, Some(buffer)) => Ok(Arg::Buffer(buffer.part(inner(buffer)))),
+            (_, Some(buffer)) => Ok(Arg::Buffer(buffer.slice(inner(buffer)))),
             (_, None) => unreachable!("every buffer has its memory"),
         })
         .collect::<Result<_, _>>()?;

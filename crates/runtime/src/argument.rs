@@ -4,7 +4,7 @@ use invar_interp::Given;
 use invar_ir::{Const, Kernel, ParamKind, Rule};
 
 use crate::Error;
-use crate::bytes::{ByteBuffer, Part};
+use crate::bytes::{BufferSlice, ByteBuffer};
 use crate::uses::Use;
 
 /// The components of a value: at most those of a 4x4 matrix.
@@ -54,7 +54,7 @@ impl Components {
 )]
 pub enum Arg<'a> {
     /// A buffer, or a part of one, or a texture, which lies in one.
-    Buffer(Part<'a>),
+    Buffer(BufferSlice<'a>),
     /// A `Scalar` parameter's value.
     Scalar(Components),
     /// The length in elements of a threadgroup parameter.
@@ -100,10 +100,10 @@ impl<'a> Arg<'a> {
 
     pub(crate) fn given(&self) -> Given<'_> {
         match self {
-            Arg::Buffer(part) => {
-                let writable = part.buffer().memory().writable();
-                let size_bytes = part.size_bytes() as u64;
-                match part.texture() {
+            Arg::Buffer(slice) => {
+                let writable = slice.buffer().memory().writable();
+                let size_bytes = slice.size_bytes() as u64;
+                match slice.texture() {
                     Some(shape) => Given::Texture {
                         writable,
                         shape,
@@ -111,7 +111,7 @@ impl<'a> Arg<'a> {
                     },
                     None => Given::Buffer {
                         writable,
-                        holds: part.buffer().holds(),
+                        holds: slice.buffer().holds(),
                         size_bytes,
                     },
                 }
@@ -124,13 +124,13 @@ impl<'a> Arg<'a> {
 
 impl<'a> From<&'a ByteBuffer> for Arg<'a> {
     fn from(buffer: &'a ByteBuffer) -> Arg<'a> {
-        Arg::Buffer(buffer.part(0..buffer.size_bytes()))
+        Arg::Buffer(buffer.slice(0..buffer.size_bytes()))
     }
 }
 
-impl<'a> From<Part<'a>> for Arg<'a> {
-    fn from(part: Part<'a>) -> Arg<'a> {
-        Arg::Buffer(part)
+impl<'a> From<BufferSlice<'a>> for Arg<'a> {
+    fn from(slice: BufferSlice<'a>) -> Arg<'a> {
+        Arg::Buffer(slice)
     }
 }
 
@@ -166,8 +166,8 @@ fn use_of(kind: &ParamKind, arg: &Arg) -> Option<Use> {
         }
     };
     match arg {
-        Arg::Buffer(part) => Some(Use {
-            addresses: part.addresses(),
+        Arg::Buffer(slice) => Some(Use {
+            addresses: slice.addresses(),
             writes,
         }),
         Arg::Scalar(_) | Arg::ThreadgroupLength(_) => None,

@@ -7,7 +7,7 @@ use std::ops::{Deref, Range, RangeBounds};
 use half::{bf16, f16};
 use invar_ir::{Rule, Scalar};
 
-use crate::bytes::{ByteBuffer, Part, within};
+use crate::bytes::{BufferSlice, ByteBuffer, within};
 use crate::executor::executor;
 use crate::memory::Memory;
 use crate::sync::lock;
@@ -216,10 +216,10 @@ impl<T: Element> Buffer<T> {
     ///
     /// # Panics
     /// If the range does not lie within the buffer, as for a slice.
-    pub fn slice(&self, elements: impl RangeBounds<usize>) -> Part<'_> {
+    pub fn slice(&self, elements: impl RangeBounds<usize>) -> BufferSlice<'_> {
         let range = within(elements, self.len());
         let size = size_of::<T>();
-        self.bytes.part(range.start * size..range.end * size)
+        self.bytes.slice(range.start * size..range.end * size)
     }
 
     /// Its contents, as the dispatches submitted so far leave them.

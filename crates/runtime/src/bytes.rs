@@ -25,7 +25,7 @@ pub struct ByteBuffer {
 
 /// A part of a buffer, as an argument.
 #[derive(Clone, Copy)]
-pub struct Part<'a> {
+pub struct BufferSlice<'a> {
     buffer: &'a ByteBuffer,
     start: usize,
     size: usize,
@@ -33,7 +33,7 @@ pub struct Part<'a> {
     texture: Option<TextureShape>,
 }
 
-impl Part<'_> {
+impl BufferSlice<'_> {
     pub(crate) fn buffer(&self) -> &ByteBuffer {
         self.buffer
     }
@@ -43,7 +43,7 @@ impl Part<'_> {
     }
 
     pub(crate) fn start(&self) -> *mut u8 {
-        // The part lies within the memory, so the address does not wrap.
+        // The slice lies within the memory, so the address does not wrap.
         self.buffer.memory.start().wrapping_add(self.start)
     }
 
@@ -58,7 +58,7 @@ impl Part<'_> {
     }
 }
 
-impl fmt::Debug for Part<'_> {
+impl fmt::Debug for BufferSlice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bytes {}..{}", self.start, self.start + self.size)
     }
@@ -90,9 +90,9 @@ impl ByteBuffer {
     ///
     /// # Panics
     /// If the range does not lie within the buffer, as for a slice.
-    pub fn part(&self, bytes: impl RangeBounds<usize>) -> Part<'_> {
+    pub fn slice(&self, bytes: impl RangeBounds<usize>) -> BufferSlice<'_> {
         let range = within(bytes, self.size_bytes());
-        Part {
+        BufferSlice {
             buffer: self,
             start: range.start,
             size: range.len(),
@@ -103,9 +103,9 @@ impl ByteBuffer {
     /// All of it as a texture of that shape: an argument, which is refused if there are more bytes or fewer than
     /// the texture has.
     pub fn as_texture(&self, shape: TextureShape) -> Arg<'_> {
-        Arg::Buffer(Part {
+        Arg::Buffer(BufferSlice {
             texture: Some(shape),
-            ..self.part(..)
+            ..self.slice(..)
         })
     }
 

@@ -203,8 +203,8 @@ impl JobArg {
     /// What an argument is for a run elsewhere.
     fn of(arg: &crate::Arg<'_>) -> JobArg {
         match arg {
-            crate::Arg::Buffer(part) => {
-                JobArg::Buffer(part.start(), part.size_bytes(), part.texture())
+            crate::Arg::Buffer(slice) => {
+                JobArg::Buffer(slice.start(), slice.size_bytes(), slice.texture())
             }
             crate::Arg::Scalar(components) => JobArg::Scalar(components.as_slice().to_vec()),
             crate::Arg::ThreadgroupLength(length) => JobArg::ThreadgroupLength(*length),

@@ -48,7 +48,7 @@ mod uses;
 pub use argument::{Arg, Components};
 pub use backend::CompileOptions;
 pub use buffer::{Buffer, Element, Scope, ScopedBuffer, scope};
-pub use bytes::{ByteBuffer, Part};
+pub use bytes::{BufferSlice, ByteBuffer};
 pub use cache::cache_refusal;
 pub use capabilities::{Capabilities, Feature};
 pub use device::Device;

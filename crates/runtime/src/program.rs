@@ -210,8 +210,8 @@ impl Program {
     /// A buffer that lies on a device with memory of its own is an argument for that device only.
     fn check_residence(&self, args: &[Arg]) -> Result<(), Error> {
         for (param, arg) in self.kernel().params.iter().zip(args) {
-            let Arg::Buffer(part) = arg else { continue };
-            let Some(resident) = part.buffer().memory().resident() else {
+            let Arg::Buffer(slice) = arg else { continue };
+            let Some(resident) = slice.buffer().memory().resident() else {
                 continue;
             };
             if !self.0.device.backend().owns(resident) {
@@ -236,23 +236,23 @@ impl Program {
         let kernel = self.kernel();
         let able = self.0.device.capabilities();
         for ((param, arg), align) in kernel.params.iter().zip(args).zip(&self.0.alignments) {
-            let Arg::Buffer(part) = arg else { continue };
+            let Arg::Buffer(slice) = arg else { continue };
             let wrong = |what: String| {
                 let message = format!("argument `{}` of `{}` {what}", param.name, kernel.name);
                 let diagnostic = Diagnostic::error(Rule::InvalidArgument, param.span, message);
                 Err(Error::Diagnostics(Diagnostics(vec![diagnostic])))
             };
-            let start = part.start() as u64;
-            if part.size_bytes() > 0 && !start.is_multiple_of(*align) {
+            let start = slice.start() as u64;
+            if slice.size_bytes() > 0 && !start.is_multiple_of(*align) {
                 return wrong(format!(
                     "begins at an address that is no multiple of {align}, as its elements need"
                 ));
             }
             if let ParamKind::Constant { .. } = param.kind {
-                if part.size_bytes() as u64 > able.constant_buffer_bytes {
+                if slice.size_bytes() as u64 > able.constant_buffer_bytes {
                     return wrong(format!(
                         "has {} bytes, more than the {} of a constant buffer on this device",
-                        part.size_bytes(),
+                        slice.size_bytes(),
                         able.constant_buffer_bytes
                     ));
                 }

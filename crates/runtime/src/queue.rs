@@ -196,8 +196,8 @@ impl Queue {
             |task, count| {
                 let work = task.reset(count);
                 for arg in args {
-                    if let Arg::Buffer(part) = arg {
-                        work.memories.push(part.buffer().memory().clone());
+                    if let Arg::Buffer(slice) = arg {
+                        work.memories.push(slice.buffer().memory().clone());
                     }
                 }
                 std::mem::swap(&mut work.job, &mut job.0);

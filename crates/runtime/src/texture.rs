@@ -168,7 +168,7 @@ impl ByFormats {
         job: &mut JobSlot,
     ) -> Result<Ready, Error> {
         let shape = |arg: &Arg| match arg {
-            Arg::Buffer(part) => part.texture(),
+            Arg::Buffer(slice) => slice.texture(),
             Arg::Scalar(_) | Arg::ThreadgroupLength(_) => None,
         };
         let shapes: Vec<Option<TextureShape>> = call.args.iter().map(shape).collect();

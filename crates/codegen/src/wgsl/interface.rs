@@ -178,7 +178,7 @@ pub struct Source {
     pub workgroup_threads: u32,
     /// How many threadgroups in x a workgroup runs: as many as the options ask for, or one.
     pub threadgroups_per_workgroup: u32,
-    /// The order in which workgroups are launched. Where it is column-major, the sizes given to [`parts`], and the
+    /// The order in which workgroups are launched. Where it is column-major, the sizes given to [`dispatch_parts`], and the
     /// positions that it gives, are in the order y, x, z.
     pub launch_order: LaunchOrder,
     /// Bytes of workgroup memory.
@@ -240,7 +240,7 @@ pub enum Given<'a> {
 
 /// A part of a dispatch that a target can launch at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct DispatchPart {
     /// The position of its first threadgroup, in the order of the launch.
     pub first_threadgroup: [u32; 3],
     /// How many workgroups to launch in each dimension.
@@ -254,14 +254,14 @@ pub struct Part {
 /// of an empty grid. A line is folded, and any other grid that is too large is split.
 ///
 /// ```
-/// use invar_codegen::wgsl::parts;
+/// use invar_codegen::wgsl::dispatch_parts;
 ///
-/// assert_eq!(parts([100, 2, 1], 65535).len(), 1);
-/// let line = parts([70_000, 1, 1], 65535);
+/// assert_eq!(dispatch_parts([100, 2, 1], 65535).len(), 1);
+/// let line = dispatch_parts([70_000, 1, 1], 65535);
 /// assert_eq!((line[0].workgroups, line[0].row), ([35_000, 2, 1], 35_000));
-/// assert_eq!(parts([70_000, 2, 1], 65535).len(), 2);
+/// assert_eq!(dispatch_parts([70_000, 2, 1], 65535).len(), 2);
 /// ```
-pub fn parts(threadgroups: [u32; 3], limit: u32) -> Vec<Part> {
+pub fn dispatch_parts(threadgroups: [u32; 3], limit: u32) -> Vec<DispatchPart> {
     if threadgroups.contains(&0) {
         return Vec::new();
     }
@@ -270,7 +270,7 @@ pub fn parts(threadgroups: [u32; 3], limit: u32) -> Vec<Part> {
     if length > limit && height == 1 && depth == 1 && length.div_ceil(limit) <= limit {
         let rows = length.div_ceil(limit);
         let row = length.div_ceil(rows);
-        return vec![Part {
+        return vec![DispatchPart {
             first_threadgroup: [0; 3],
             workgroups: [row, rows, 1],
             row,
@@ -282,7 +282,7 @@ pub fn parts(threadgroups: [u32; 3], limit: u32) -> Vec<Part> {
     for (z, deep) in pieces(depth) {
         for (y, high) in pieces(height) {
             for (x, long) in pieces(length) {
-                out.push(Part {
+                out.push(DispatchPart {
                     first_threadgroup: [x, y, z],
                     workgroups: [long, high, deep],
                     row: 0,
@@ -300,8 +300,8 @@ pub struct Launch<'a> {
     pub threads: [u32; 3],
     /// Threadgroups of the whole grid in each dimension.
     pub threadgroups: [u32; 3],
-    /// Which threadgroups: one of [`parts`].
-    pub part: Part,
+    /// Which threadgroups: one of [`dispatch_parts`].
+    pub part: DispatchPart,
     /// What is given for each parameter.
     pub given: &'a [Given<'a>],
 }

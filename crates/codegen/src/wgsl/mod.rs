@@ -76,8 +76,8 @@ use crate::shading::comment::{Quotes, one_line};
 use crate::shading::flow::Frames;
 use interface::Field;
 pub use interface::{
-    Binding, Bound, Constants, CooperativeMatrices, Features, Fma, Given, Launch, MAX_ELEMENTS,
-    Part, Source, WgslOptions, parts,
+    Binding, Bound, Constants, CooperativeMatrices, DispatchPart, Features, Fma, Given, Launch,
+    MAX_ELEMENTS, Source, WgslOptions, dispatch_parts,
 };
 pub use iteration_guard::ITERATION_GUARD;
 pub use memory::CLEARED_SLOTS;

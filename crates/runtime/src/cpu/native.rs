@@ -179,9 +179,9 @@ impl Job {
         self.values.reserve(args.len());
         for (arg, size) in args.iter().zip(element_bytes) {
             self.arguments.push(match arg {
-                Arg::Buffer(part) => Argument {
-                    data: part.start(),
-                    length: part.size_bytes() as u64 / size,
+                Arg::Buffer(slice) => Argument {
+                    data: slice.start(),
+                    length: slice.size_bytes() as u64 / size,
                 },
                 Arg::Scalar(components) => {
                     self.values.push(ValueBytes(components.bytes()));

@@ -23,14 +23,14 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// The group made of these parts, in that order.
+    /// The group that binds these, in that order.
     pub(crate) fn get_or_make<'a>(
         &mut self,
-        parts: impl Iterator<Item = &'a Part>,
+        bound: impl Iterator<Item = &'a BindingId>,
         make: impl FnOnce() -> wgpu::BindGroup,
     ) -> wgpu::BindGroup {
         self.key.clear();
-        self.key.extend(parts.map(|part| part.number));
+        self.key.extend(bound.map(|id| id.number));
         if let Some(group) = self.kept.get(self.key.as_slice()) {
             return group.clone();
         }
@@ -43,29 +43,29 @@ impl Groups {
     }
 }
 
-/// What a group may be made of: it is a field of that.
-pub(crate) struct Part {
+/// The identity of what a group binds, which has it as a field.
+pub(crate) struct BindingId {
     number: u64,
     groups: Arc<Mutex<Groups>>,
 }
 
-impl Part {
-    pub(crate) fn new(groups: &Arc<Mutex<Groups>>) -> Part {
+impl BindingId {
+    pub(crate) fn new(groups: &Arc<Mutex<Groups>>) -> BindingId {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Part {
+        BindingId {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             groups: groups.clone(),
         }
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for BindingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "part {}", self.number)
+        write!(f, "binding {}", self.number)
     }
 }
 
-impl Drop for Part {
+impl Drop for BindingId {
     fn drop(&mut self) {
         let mut groups = lock(&self.groups);
         groups.kept.retain(|key, _| !key.contains(&self.number));

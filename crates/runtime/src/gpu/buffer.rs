@@ -4,7 +4,7 @@ use std::fmt;
 
 use invar_ir::{Const, Rule};
 
-use super::bind_groups::Part;
+use super::bind_groups::BindingId;
 use super::handle::{Gpu, guarded, wait_for};
 use super::mapping::Mapping;
 use crate::Error;
@@ -14,7 +14,7 @@ use crate::sync::lock;
 pub struct GpuBuffer {
     pub(crate) gpu: Gpu,
     pub(crate) memory: wgpu::Buffer,
-    pub(crate) part: Part,
+    pub(crate) binding: BindingId,
     size_bytes: u64,
 }
 
@@ -53,7 +53,7 @@ impl Gpu {
         Ok(GpuBuffer {
             gpu: self.clone(),
             memory,
-            part: Part::new(&self.0.groups),
+            binding: BindingId::new(&self.0.groups),
             size_bytes,
         })
     }

@@ -211,7 +211,7 @@ impl Code {
 
 #[cfg(test)]
 mod tests {
-    use invar_codegen::wgsl::Part;
+    use invar_codegen::wgsl::DispatchPart;
     use invar_ir::text::parse;
     use invar_ir::{Const, verify};
 
@@ -270,7 +270,7 @@ mod tests {
         let launch = Launch {
             threads: [70, 3, 1],
             threadgroups: [9, 1, 1],
-            part: Part {
+            part: DispatchPart {
                 first_threadgroup: [0; 3],
                 workgroups: [9, 1, 1],
                 row: 9,

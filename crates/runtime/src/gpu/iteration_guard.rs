@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use invar_codegen::wgsl::ITERATION_GUARD;
 
-use super::bind_groups::Part;
+use super::bind_groups::BindingId;
 use super::mapping::Mapping;
 use crate::task::Task;
 
@@ -26,7 +26,7 @@ pub(super) const PLACES: usize = 2 * BATCH;
 /// Memory for the dispatches of a batch.
 pub(crate) struct IterationGuard {
     pub(crate) memory: wgpu::Buffer,
-    pub(crate) part: Part,
+    pub(crate) binding: BindingId,
     pub(super) read: wgpu::Buffer,
     /// Bytes from one place to the next.
     pub(super) stride: u64,

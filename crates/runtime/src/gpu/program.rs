@@ -12,7 +12,7 @@ use invar_codegen::wgsl::{Source, WgslOptions, write};
 use invar_ir::contract::contract;
 use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 
-use super::bind_groups::Part;
+use super::bind_groups::BindingId;
 use super::code::{Binding, Code, Msl, Shape};
 use super::constants::CONSTANT_BYTES;
 use super::handle::{Gpu, guarded, reason, wait_for};
@@ -328,7 +328,7 @@ impl GpuProgram {
             bindings,
             pipeline,
             layout,
-            part: Part::new(&gpu.0.groups),
+            binding: BindingId::new(&gpu.0.groups),
             contents,
         })
     }

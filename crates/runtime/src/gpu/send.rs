@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use invar_codegen::analysis::order::LaunchOrder;
-use invar_codegen::wgsl::{Given, Launch, parts};
+use invar_codegen::wgsl::{Given, Launch, dispatch_parts};
 
 use super::buffer::GpuArg;
 use super::clock::Noted;
@@ -43,7 +43,7 @@ impl Gpu {
                 launched.swap(0, 1);
                 x = 1;
             }
-            for mut part in parts(launched, limit) {
+            for mut part in dispatch_parts(launched, limit) {
                 part.first_threadgroup[x] += piece.first;
                 let values = piece.variant.code.values(&Launch {
                     threads: piece.threads,
@@ -87,13 +87,13 @@ impl Gpu {
         let watch = recording.watch.as_ref();
         let bound = variant.bindings.iter().filter_map(|binding| match binding {
             Binding::Param(param, _) => match args.get(*param)? {
-                GpuArg::Buffer(buffer) => Some(&buffer.part),
+                GpuArg::Buffer(buffer) => Some(&buffer.binding),
                 GpuArg::Scalar(_) | GpuArg::ThreadgroupLength(_) => None,
             },
-            Binding::IterationGuard => watch.map(|watch| &watch.guard.part),
+            Binding::IterationGuard => watch.map(|watch| &watch.guard.binding),
             Binding::Contents(_) | Binding::Values => None,
         });
-        lock(&self.0.groups).get_or_make(std::iter::once(&variant.part).chain(bound), || {
+        lock(&self.0.groups).get_or_make(std::iter::once(&variant.binding).chain(bound), || {
             self.bind(recording, variant, args, values)
         })
     }

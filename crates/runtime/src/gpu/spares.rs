@@ -3,7 +3,7 @@
 use invar_codegen::wgsl::ITERATION_GUARD;
 use invar_ir::Rule;
 
-use super::bind_groups::Part;
+use super::bind_groups::BindingId;
 use super::clock::Stopwatch;
 use super::handle::Gpu;
 use super::iteration_guard::{ITERATION_GUARD_BYTES, IterationGuard, PLACES, Watch, place_of};
@@ -81,7 +81,7 @@ impl Gpu {
         let guard = IterationGuard {
             memory: make(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC),
             read: make(wgpu::BufferUsages::MAP_READ),
-            part: Part::new(&self.0.groups),
+            binding: BindingId::new(&self.0.groups),
             stride,
         };
         self.fill(&guard);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::bind_groups::Part;
+use super::bind_groups::BindingId;
 use super::code::{Binding, Code};
 
 /// A pipeline.
@@ -13,7 +13,7 @@ pub(crate) struct Variant {
     pub(crate) bindings: Vec<Binding>,
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
-    pub(crate) part: Part,
+    pub(crate) binding: BindingId,
     /// Buffers of program-scope constants, in the order of their bindings.
     pub(crate) contents: Vec<wgpu::Buffer>,
 }
