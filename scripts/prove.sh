@@ -18,7 +18,7 @@ count() { # what, pattern of files
     ' "$rows"
 }
 
-"$corpus" examples/*.inv benches/kernels/*.inv benches/kernels/gpu/*.inv tests/ir/race/*.inv | tee "$rows"
+"$corpus" examples/*.inv benches/kernels/*.inv benches/kernels/gpu/*.inv tests/ir/race/*.inv tests/ir/textures/race/*.inv | tee "$rows"
 echo
 count "examples and benches" '^(examples|benches)'
 count "race, mended" 'race/.*-fixed'

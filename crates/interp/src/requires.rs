@@ -46,6 +46,10 @@ impl Numbers<'_> {
                 }
                 Given::Scalar(_) | Given::Texture { .. } => None,
             },
+            LaunchNumber::Texels(place, dim) => match self.args.get(place as usize)? {
+                Given::Texture { shape, .. } => size(shape.extents(), dim),
+                Given::Scalar(_) | Given::Buffer { .. } | Given::ThreadgroupLength(_) => None,
+            },
             LaunchNumber::Constant(_) | LaunchNumber::Element => None,
         }
     }

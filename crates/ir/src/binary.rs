@@ -503,7 +503,9 @@ impl Walk<'_> {
         };
         for number in comparison.numbers() {
             match number {
-                LaunchNumber::Argument(id) | LaunchNumber::Length(id) => {
+                LaunchNumber::Argument(id)
+                | LaunchNumber::Length(id)
+                | LaunchNumber::Texels(id, _) => {
                     check_id("parameter", id, params)?;
                 }
                 LaunchNumber::Constant(id) => {

@@ -17,6 +17,7 @@ use crate::module::{Kernel, Module};
 use crate::ops::Dim;
 use crate::span::Span;
 use crate::text::name_text;
+use crate::texture::extent_name;
 
 /// The most requirements of a kernel.
 pub const MAX_REQUIREMENTS: usize = 64;
@@ -47,6 +48,8 @@ pub enum LaunchNumber {
     Length(u32),
     /// The element at hand, in a requirement of each element.
     Element,
+    /// Texels of a texture in a direction, by the place of its parameter: in a row, rows, and slices or elements.
+    Texels(u32, Dim),
 }
 
 /// A whole number times numbers of a launch.
@@ -397,6 +400,7 @@ impl Words<'_> {
                 None => format!("@{i}"),
             },
             LaunchNumber::Length(i) => format!("length({})", self.param(i)),
+            LaunchNumber::Texels(i, d) => format!("{}({})", extent_name(d), self.param(i)),
             LaunchNumber::Element => self.name('%', self.element),
             LaunchNumber::Grid(_) | LaunchNumber::Groups(_) | LaunchNumber::Threadgroup(_) => {
                 number.to_string()
@@ -415,6 +419,7 @@ impl fmt::Display for LaunchNumber {
             LaunchNumber::Argument(i) => write!(f, "argument {i}"),
             LaunchNumber::Constant(i) => write!(f, "function constant {i}"),
             LaunchNumber::Length(i) => write!(f, "the length of argument {i}"),
+            LaunchNumber::Texels(i, d) => write!(f, "the {} of argument {i}", extent_name(*d)),
             LaunchNumber::Element => f.write_str("the element"),
         }
     }

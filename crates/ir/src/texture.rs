@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::builder::KernelBuilder;
 use crate::inst::{InstKind, Memory, Value, Values};
 use crate::module::{Access, Kernel, ParamKind};
+use crate::ops::Dim;
 use crate::types::{ElementType, Scalar, Type};
 
 pub use invar_texture::{Address, Coordinates, Filter, Sampler};
@@ -56,6 +57,11 @@ impl Dimension {
             Dimension::D2 => 2,
             Dimension::D2Array | Dimension::D3 => 3,
         }
+    }
+
+    /// Whether textures have a size in a direction, other than 1.
+    pub const fn has_extent(self, direction: Dim) -> bool {
+        (direction as usize) < self.coordinates()
     }
 
     /// How many coordinates of a sample lie between texels.
@@ -224,6 +230,16 @@ pub const fn component(format: PixelFormat) -> Scalar {
     }
 }
 
+/// What the size of a texture in a direction is called: `width`, `height`, and `slices`, which are the elements of
+/// an array, too.
+pub const fn extent_name(direction: Dim) -> &'static str {
+    match direction {
+        Dim::X => "width",
+        Dim::Y => "height",
+        Dim::Z => "slices",
+    }
+}
+
 /// A function of a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TextureFunction {
@@ -277,18 +293,22 @@ impl TextureFunction {
         }
     }
 
-    /// Whether it asks for a size, and touches no texel.
-    pub const fn is_query(self) -> bool {
+    /// The direction of whose size it asks, if it does: of columns, rows, and slices or elements.
+    pub const fn extent(self) -> Option<Dim> {
         match self {
-            TextureFunction::Width
-            | TextureFunction::Height
-            | TextureFunction::Depth
-            | TextureFunction::ArraySize => true,
+            TextureFunction::Width => Some(Dim::X),
+            TextureFunction::Height => Some(Dim::Y),
+            TextureFunction::Depth | TextureFunction::ArraySize => Some(Dim::Z),
             TextureFunction::Read
             | TextureFunction::Write
             | TextureFunction::Sample(_)
-            | TextureFunction::Gather { .. } => false,
+            | TextureFunction::Gather { .. } => None,
         }
+    }
+
+    /// Whether it asks for a size, and touches no texel.
+    pub const fn is_query(self) -> bool {
+        self.extent().is_some()
     }
 
     /// Whether it takes coordinates between texels.

@@ -1,12 +1,13 @@
 //! Conditions on a launch: what a proof may need, each a test of a few numbers that a dispatch knows.
 
+use invar_ir::texture::extent_name;
 use invar_ir::{Dim, InstKind, Kernel, Memory, Module, ParamKind, Type};
 
 use crate::kernel::Subject;
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::value::range;
+use crate::value::{LARGEST_TEXTURE, range};
 
 /// A number that a launch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +24,8 @@ pub enum Number {
     Threadgroup(Dim),
     /// How many elements a buffer has, by the place of its parameter.
     Length(usize),
+    /// How many texels a texture has in a direction, by the place of its parameter.
+    Texels(usize, Dim),
 }
 
 /// A product of numbers and a constant.
@@ -89,6 +92,7 @@ impl Number {
             Number::Threadgroup(d) => launch.threadgroup[d as usize],
             Number::Argument(i) | Number::Length(i) => launch.numbers.get(i).copied().flatten(),
             Number::Constant(i) => launch.constants.get(i).copied().flatten(),
+            Number::Texels(i, d) => launch.texels.get(&(i, d)).copied(),
         }
     }
 
@@ -119,6 +123,7 @@ impl Number {
                 q.symbol(&format!("@{}", constant.name), low, high)
             }
             Number::Length(i) => subject.length(q, Memory::Param(i as u32)),
+            Number::Texels(i, d) => subject.texels(q, Memory::Param(i as u32), d),
         }
     }
 
@@ -127,9 +132,11 @@ impl Number {
         match self {
             Number::Argument(i) => format!("%{}", subject.kernel.params[i].name),
             Number::Constant(i) => format!("@{}", subject.module.function_constants[i].name),
-            Number::Grid(_) | Number::Groups(_) | Number::Threadgroup(_) | Number::Length(_) => {
-                self.name(subject.module, subject.kernel)
-            }
+            Number::Grid(_)
+            | Number::Groups(_)
+            | Number::Threadgroup(_)
+            | Number::Length(_)
+            | Number::Texels(..) => self.name(subject.module, subject.kernel),
         }
     }
 
@@ -141,6 +148,7 @@ impl Number {
             Number::Argument(i) => kernel.params[i].name.to_string(),
             Number::Constant(i) => module.function_constants[i].name.to_string(),
             Number::Length(i) => format!("length({})", kernel.params[i].name),
+            Number::Texels(i, d) => format!("{}({})", extent_name(d), kernel.params[i].name),
         }
     }
 }
@@ -165,7 +173,10 @@ impl Condition {
     pub fn prepare(&self, subject: &Subject<'_>, place: usize, q: &mut Query) {
         if let Condition::Multiple(number, of) = self {
             let most = match number {
-                Number::Argument(_) | Number::Constant(_) | Number::Grid(_) => 1 << 64,
+                Number::Argument(_)
+                | Number::Constant(_)
+                | Number::Grid(_)
+                | Number::Texels(..) => 1 << 64,
                 // Of these more is said where they are first spoken of.
                 Number::Groups(_) | Number::Threadgroup(_) | Number::Length(_) => return,
             };
@@ -214,7 +225,9 @@ impl Condition {
     /// How much it asks of its reader: those that ask less are kept.
     pub fn weight(&self) -> (usize, i128) {
         match self {
-            Condition::AtMost(term, bound) if matches!(bound.numbers[..], [Number::Length(_)]) => {
+            Condition::AtMost(term, bound)
+                if matches!(bound.numbers[..], [Number::Length(_) | Number::Texels(..)]) =>
+            {
                 (term.numbers.len(), term.factor)
             }
             Condition::AtMost(term, _) => (3 + term.numbers.len(), term.factor),
@@ -228,7 +241,7 @@ impl Condition {
 pub struct Vocabulary {
     /// Dimensions of the grid that the kernel asks for.
     pub dims: Vec<Dim>,
-    /// Unsigned parameters and function constants.
+    /// Unsigned parameters and function constants, and sizes of textures that it asks for.
     pub scalars: Vec<Number>,
     /// Constants of the kernel, the largest first.
     pub constants: Vec<i128>,
@@ -264,6 +277,18 @@ impl Vocabulary {
                 scalars.push(Number::Constant(i));
             }
         }
+        subject.kernel.for_each_inst(&mut |inst| {
+            if let InstKind::Texture {
+                texture: Memory::Param(i),
+                function,
+                ..
+            } = &inst.kind
+                && let Some(d) = function.extent()
+                && !scalars.contains(&Number::Texels(*i as usize, d))
+            {
+                scalars.push(Number::Texels(*i as usize, d));
+            }
+        });
         let (constants, widths) = subject.constants();
         let mut lengths = Vec::new();
         subject.kernel.for_each_inst(&mut |inst| {
@@ -282,8 +307,11 @@ impl Vocabulary {
         }
     }
 
-    /// Lower bounds of a buffer's length, those that ask less before those that ask more of most launches.
-    pub fn lengths(&self, buffer: usize, tops: &[i128]) -> Vec<Condition> {
+    /// Lower bounds of a buffer's length or of a texture's size, those that ask less before those that ask more
+    /// of most launches.
+    pub fn lengths(&self, room: Number, tops: &[i128]) -> Vec<Condition> {
+        let scalars = self.scalars.iter().copied().filter(|n| *n != room);
+        let scalars: Vec<Number> = scalars.collect();
         let groups: Vec<Number> = self.dims.iter().map(|d| Number::Groups(*d)).collect();
         let grid: Vec<Number> = self.dims.iter().map(|d| Number::Grid(*d)).collect();
         let mut terms: Vec<Term> = Vec::new();
@@ -320,7 +348,7 @@ impl Vocabulary {
                     .filter(|p| *p <= 1 << 16),
             );
         }
-        for base in [&self.scalars, &groups, &grid] {
+        for base in [&scalars, &groups, &grid] {
             for factor in &factors {
                 terms.extend(base.iter().map(|n| Term::of(*factor, [*n])));
             }
@@ -328,7 +356,7 @@ impl Vocabulary {
         for c in &by_constants {
             terms.extend(groups.iter().map(|n| Term::of(*c, [*n])));
         }
-        let mut all: Vec<Number> = self.scalars.clone();
+        let mut all: Vec<Number> = scalars.clone();
         all.extend(&groups);
         all.extend(&grid);
         for (i, a) in all.iter().enumerate() {
@@ -342,13 +370,10 @@ impl Vocabulary {
             }
         }
         for c in self.constants.iter().filter(|c| **c <= 64) {
-            terms.extend(self.scalars.iter().map(|n| Term::of(*c, [*n])));
+            terms.extend(scalars.iter().map(|n| Term::of(*c, [*n])));
             terms.extend(grid.iter().map(|n| Term::of(*c, [*n])));
         }
-        let others = self
-            .lengths
-            .iter()
-            .filter(|l| **l != Number::Length(buffer));
+        let others = self.lengths.iter().filter(|l| **l != room);
         terms.extend(others.map(|l| Term::of(1, [*l])));
         let mut found: Vec<Condition> = Vec::new();
         let mut add = |condition| {
@@ -357,31 +382,39 @@ impl Vocabulary {
             }
         };
         for term in terms {
-            add(Condition::at_most(term, Number::Length(buffer)));
+            add(Condition::at_most(term, room));
         }
         // One element for so many.
         for factor in by_constants.iter().chain(&products) {
-            let bound = Term::of(*factor, [Number::Length(buffer)]);
-            for number in self.scalars.iter().chain(&grid) {
+            let bound = Term::of(*factor, [room]);
+            for number in scalars.iter().chain(&grid) {
                 add(Condition::AtMost(Term::of(1, [*number]), bound.clone()));
             }
         }
         found
     }
 
-    /// That a buffer is as long as any product of two numbers of a launch, so many times.
-    pub fn ample(&self, buffer: usize, room: i128) -> Vec<Condition> {
+    /// That a buffer is as long as any product of two numbers of a launch, so many times; that a texture is as
+    /// large as any of the numbers.
+    pub fn ample(&self, room: Number, times: i128) -> Vec<Condition> {
         let grid = self.dims.iter().map(|d| Number::Grid(*d));
-        let numbers: Vec<Number> = self.scalars.iter().copied().chain(grid).collect();
-        let factor = self.widths.iter().copied().max().unwrap_or(1).max(room);
+        let scalars = self.scalars.iter().copied().filter(|n| *n != room);
+        let numbers: Vec<Number> = scalars.chain(grid).collect();
+        let factor = self.widths.iter().copied().max().unwrap_or(1).max(times);
         let mut found = Vec::new();
-        let mut least = |term| found.push(Condition::at_most(term, Number::Length(buffer)));
+        let mut least = |term| found.push(Condition::at_most(term, room));
+        let largest = self.constants.first().copied().unwrap_or(1);
+        if matches!(room, Number::Texels(..)) {
+            // It has too few texels in a direction for products of two.
+            numbers.iter().for_each(|n| least(Term::of(factor, [*n])));
+            least(Term::of(largest.min(LARGEST_TEXTURE), []));
+            return found;
+        }
         for (i, a) in numbers.iter().enumerate() {
             for b in &numbers[i..] {
                 least(Term::of(factor, [*a, *b]));
             }
         }
-        let largest = self.constants.first().copied().unwrap_or(1);
         least(Term::of(largest * largest, []));
         for d in &self.dims {
             least(Term::of(largest, [Number::Groups(*d)]));

@@ -77,6 +77,7 @@ fn number_text(number: Number) -> String {
         Number::Grid(d) => format!("grid.{}", d.name()),
         Number::Groups(d) => format!("groups.{}", d.name()),
         Number::Threadgroup(d) => format!("threadgroup.{}", d.name()),
+        Number::Texels(i, d) => format!("texels.{i}.{}", d.name()),
     }
 }
 
@@ -91,6 +92,12 @@ fn read_number(text: &str) -> Option<Number> {
         "grid" => dim.map(Number::Grid),
         "groups" => dim.map(Number::Groups),
         "threadgroup" => dim.map(Number::Threadgroup),
+        "texels" => {
+            let (place, direction) = which.split_once('.')?;
+            let mut dims = Dim::ALL.into_iter();
+            let dim = dims.find(|d| d.name() == direction)?;
+            Some(Number::Texels(place.parse().ok()?, dim))
+        }
         _unknown => None,
     }
 }

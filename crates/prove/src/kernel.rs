@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use invar_ir::{
     Access, AccessMode, AddressSpace, AtomicOp, Dim, ElementType, Elements, InstKind, Kernel,
-    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, Type,
-    Uniformity, Value, Width, analyse,
+    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, TextureFunction,
+    Type, Uniformity, Value, Width, analyse, texture::extent_name,
 };
 
 use crate::certificate::{self, Proof};
-use crate::condition::Condition;
+use crate::condition::{Condition, Number};
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear, Problem};
 use crate::query::Query;
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve};
-use crate::value::{Thread, Val, range};
+use crate::value::{LARGEST_TEXTURE, Thread, Val, range};
 
 /// What holds of an integer that a loop carries, in every round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +38,10 @@ pub struct Site<'k> {
     pub memory: Memory,
     /// How.
     pub mode: AccessMode,
-    /// The first element.
+    /// The first element; of a texel or a sample the first coordinate.
     pub index: Value,
     /// How many elements follow it, and how.
-    pub extent: Extent,
+    pub extent: Extent<'k>,
     /// The way into the element.
     pub path: &'k [Step],
 }
@@ -62,13 +62,17 @@ pub struct Part {
 
 /// How many elements an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum Extent<'k> {
     /// A place's width.
     Width(Width),
     /// As many as a value says.
     Count(Value),
     /// 8 rows of 8, so far apart; by lanes that are not specified (O6).
     Matrix(Value),
+    /// The texel at these coordinates.
+    Texel(&'k [Value]),
+    /// Any texels of a texture: a sample. Of an array, those of this element.
+    Sample(Option<Value>),
     /// Unknown: an async copy.
     Open,
 }
@@ -283,7 +287,7 @@ impl<'k> Subject<'k> {
                 elements,
             } in kind.accesses()
             {
-                let (extent, path): (Extent, &'k [Step]) = match kind {
+                let (extent, path): (Extent<'k>, &'k [Step]) = match kind {
                     InstKind::Load(place)
                     | InstKind::Store { place, .. }
                     | InstKind::Atomic { place, .. } => (Extent::Width(place.width), &place.path),
@@ -295,6 +299,9 @@ impl<'k> Subject<'k> {
                         place: MatrixPlace { row, .. },
                         ..
                     } => (Extent::Matrix(*row), &[]),
+                    InstKind::Texture { function, args, .. } => {
+                        (self.texels_of(memory, *function, args), &[])
+                    }
                     _async_copy => (Extent::Open, &[]),
                 };
                 let index = match elements {
@@ -312,6 +319,24 @@ impl<'k> Subject<'k> {
                     path,
                 });
             }
+        }
+    }
+
+    fn texels_of(
+        &self,
+        texture: Memory,
+        function: TextureFunction,
+        args: &'k [Value],
+    ) -> Extent<'k> {
+        match self.kernel.texture(texture).map(|t| t.dimension) {
+            Some(dimension) if function.samples() => {
+                Extent::Sample(args.get(dimension.axes()).copied())
+            }
+            Some(dimension) => match args.get(..dimension.coordinates()) {
+                Some(at) => Extent::Texel(at),
+                None => Extent::Open,
+            },
+            None => Extent::Open,
         }
     }
 
@@ -691,12 +716,56 @@ impl<'k> Subject<'k> {
                 let offset = q.product(&r.form, &row.form)?.plus(1, &c.form)?;
                 Some((index.form.plus(1, &offset)?, 1))
             }
-            Extent::Open => None,
+            Extent::Texel(_) | Extent::Sample(_) | Extent::Open => None,
         }
     }
 
-    /// Whether an access can be out of bounds; and the values that do not wrap where it is made.
-    pub fn bounds(&self, number: usize, limits: Option<i128>) -> (Finding, BTreeSet<Value>) {
+    /// The coordinates of a texel that an access may touch; those that its texture does not have are 0.
+    fn texel(&self, q: &mut Query, t: &mut Thread, site: &Site<'_>) -> Option<[Linear; 3]> {
+        let mut at = [0, 0, 0].map(Linear::constant);
+        match site.extent {
+            Extent::Texel(coordinates) => {
+                for (to, coordinate) in at.iter_mut().zip(coordinates) {
+                    *to = self.int(q, t, *coordinate)?.form;
+                }
+            }
+            Extent::Sample(element) => {
+                let axes = self.kernel.texture(site.memory)?.dimension.axes();
+                for (to, d) in at.iter_mut().zip(Dim::ALL).take(axes) {
+                    let key = format!("thread{} texel of {}, {}", t.tag, site.id, d.name());
+                    *to = q.symbol(&key, 0, LARGEST_TEXTURE - 1).form;
+                }
+                if let Some(element) = element {
+                    at[axes] = self.int(q, t, element)?.form;
+                }
+            }
+            Extent::Width(_) | Extent::Count(_) | Extent::Matrix(_) | Extent::Open => return None,
+        }
+        Some(at)
+    }
+
+    /// The directions in which an access may be out of bounds, each with the index that says where it is: one
+    /// of a buffer's, and of a texture one for each coordinate that is not brought into it.
+    pub fn directions(&self, number: usize) -> Vec<(Dim, Value)> {
+        let site = &self.sites[number];
+        match site.extent {
+            Extent::Texel(at) => Dim::ALL.into_iter().zip(at.iter().copied()).collect(),
+            Extent::Sample(Some(element)) => vec![(Dim::Z, element)],
+            Extent::Sample(None) => Vec::new(),
+            Extent::Width(_) | Extent::Count(_) | Extent::Matrix(_) | Extent::Open => {
+                vec![(Dim::X, site.index)]
+            }
+        }
+    }
+
+    /// Whether an access can be out of bounds in one of its directions; and the values that do not wrap where
+    /// it is made.
+    pub fn bounds(
+        &self,
+        number: usize,
+        direction: usize,
+        limits: Option<i128>,
+    ) -> (Finding, BTreeSet<Value>) {
         let site = &self.sites[number];
         self.used.borrow_mut().clear();
         let (mut q, marks) = self.query(true);
@@ -704,6 +773,22 @@ impl<'k> Subject<'k> {
         let mut t = Thread::new(1, self.any_rounds(site.id));
         t.asks = true;
         self.reach(&mut q, &mut t, site.id);
+        if self.kernel.texture(site.memory).is_some() {
+            let Some(at) = self.texel(&mut q, &mut t, site) else {
+                return (Finding::Open, t.exact);
+            };
+            let Some((d, _)) = self.directions(number).get(direction).copied() else {
+                // Samples are brought into the texture (V3).
+                return (Finding::Excluded(BTreeSet::new()), t.exact);
+            };
+            let texels = self.texels(&mut q, site.memory, d).form;
+            let Some(inside) = within(&at[d as usize], &texels) else {
+                return (Finding::Open, t.exact);
+            };
+            let outside = inside.negated();
+            let finding = outside.map_or(Finding::Open, |bad| self.ask(&q, &t.path, bad, limits));
+            return (finding, t.exact);
+        }
         let Some((first, width)) = self.location(&mut q, &mut t, site) else {
             return (Finding::Open, t.exact);
         };
@@ -859,6 +944,12 @@ impl<'k> Subject<'k> {
                 ParamKind::Texture(_) => None,
             });
         }
+        for (i, param) in self.kernel.params.iter().enumerate() {
+            for d in Dim::ALL {
+                let texels = value(&format!("{}({})", extent_name(d), param.name));
+                launch.texels.extend(texels.map(|n| ((i, d), n)));
+            }
+        }
         for constant in &self.module.function_constants {
             launch.constants.push(value(&format!("@{}", constant.name)));
         }
@@ -899,7 +990,12 @@ impl<'k> Subject<'k> {
         let mut found: Vec<Pair> = Vec::new();
         let mut seen: BTreeSet<(usize, Rounds, usize, Rounds, Relation)> = BTreeSet::new();
         let has_simdgroups = self.shape.has_simdgroup_barriers();
-        for space in [AddressSpace::Threadgroup, AddressSpace::Device] {
+        let spaces = [
+            AddressSpace::Threadgroup,
+            AddressSpace::Device,
+            AddressSpace::Texture,
+        ];
+        for space in spaces {
             let of_space: Vec<usize> = (0..self.sites.len())
                 .filter(|s| {
                     self.space(self.sites[*s].memory)
@@ -945,7 +1041,7 @@ impl<'k> Subject<'k> {
                     }
                 }
             }
-            if space == AddressSpace::Device {
+            if space != AddressSpace::Threadgroup {
                 for (i, a) in of_space.iter().enumerate() {
                     for b in &of_space[i..] {
                         if Subject::conflict(&self.sites[*a], &self.sites[*b]) {
@@ -1029,17 +1125,9 @@ impl<'k> Subject<'k> {
         second.exact = exact[pair.b.0].clone();
         self.reach(q, &mut first, a.id);
         self.reach(q, &mut second, b.id);
-        let (at_a, width_a) = self.location(q, &mut first, a)?;
-        let (at_b, width_b) = self.location(q, &mut second, b)?;
-        let length = self.length(q, a.memory);
+        let overlap = self.overlap(q, (&mut first, a), (&mut second, b))?;
         let mut goal = vec![self.apart(q, pair, &first, &second)?];
-        // They overlap, within the object.
-        goal.push(Formula::lt(&at_a, &at_b.shifted(width_b)?)?);
-        goal.push(Formula::lt(&at_b, &at_a.shifted(width_a)?)?);
-        for (at, width) in [(&at_a, width_a), (&at_b, width_b)] {
-            goal.push(Formula::lt(&Linear::constant(-width), at)?);
-            goal.push(Formula::lt(at, &length.form)?);
-        }
+        goal.extend(overlap);
         for (x, y) in a.path.iter().zip(b.path) {
             match (x, y) {
                 (Step::Field(x), Step::Field(y)) if x != y => {
@@ -1070,6 +1158,35 @@ impl<'k> Subject<'k> {
         }
         let path = first.path.iter().chain(&second.path).cloned().collect();
         Some((q.clone(), Formula::all(goal), path))
+    }
+
+    /// That two accesses to one object touch one location of it.
+    fn overlap(
+        &self,
+        q: &mut Query,
+        (first, a): (&mut Thread, &Site<'_>),
+        (second, b): (&mut Thread, &Site<'_>),
+    ) -> Option<Vec<Formula>> {
+        let mut all = Vec::new();
+        if self.kernel.texture(a.memory).is_some() {
+            let (at_a, at_b) = (self.texel(q, first, a)?, self.texel(q, second, b)?);
+            for d in Dim::ALL {
+                let texels = self.texels(q, a.memory, d).form;
+                all.push(Formula::eq(&at_a[d as usize], &at_b[d as usize])?);
+                all.push(within(&at_a[d as usize], &texels)?);
+            }
+            return Some(all);
+        }
+        let (at_a, width_a) = self.location(q, first, a)?;
+        let (at_b, width_b) = self.location(q, second, b)?;
+        let length = self.length(q, a.memory);
+        all.push(Formula::lt(&at_a, &at_b.shifted(width_b)?)?);
+        all.push(Formula::lt(&at_b, &at_a.shifted(width_a)?)?);
+        for (at, width) in [(&at_a, width_a), (&at_b, width_b)] {
+            all.push(Formula::lt(&Linear::constant(-width), at)?);
+            all.push(Formula::lt(at, &length.form)?);
+        }
+        Some(all)
     }
 
     /// That the two are two threads, related as the pair says.
@@ -1136,22 +1253,31 @@ impl<'k> Subject<'k> {
     pub fn beyond(&self, number: usize) -> Option<&'static str> {
         match self.sites[number].extent {
             Extent::Open => Some("async copies are not proved"),
-            Extent::Width(_) | Extent::Count(_) | Extent::Matrix(_) => {
-                match self.sites[number].mode {
-                    AccessMode::Atomic { order, .. } if order != Order::Relaxed => {
-                        Some("what acquire and release order is not proved")
-                    }
-                    AccessMode::Atomic { .. } | AccessMode::Read | AccessMode::Write => None,
+            Extent::Width(_)
+            | Extent::Count(_)
+            | Extent::Matrix(_)
+            | Extent::Texel(_)
+            | Extent::Sample(_) => match self.sites[number].mode {
+                AccessMode::Atomic { order, .. } if order != Order::Relaxed => {
+                    Some("what acquire and release order is not proved")
                 }
-            }
+                AccessMode::Atomic { .. } | AccessMode::Read | AccessMode::Write => None,
+            },
         }
     }
 
-    /// The length of a buffer that a site's bounds may need, as the place of its parameter.
-    pub fn buffer(&self, number: usize) -> Option<usize> {
-        match self.sites[number].memory {
-            Memory::Param(i) => Some(i as usize),
-            Memory::Alloc(_) | Memory::Constant(_) => None,
+    /// What a launch says of how large the object of an access is in one of its directions.
+    pub fn room(&self, number: usize, direction: usize) -> Option<Number> {
+        let memory = self.sites[number].memory;
+        let Memory::Param(i) = memory else {
+            return None;
+        };
+        match self.kernel.texture(memory) {
+            None => Some(Number::Length(i as usize)),
+            Some(_) => {
+                let (d, _) = *self.directions(number).get(direction)?;
+                Some(Number::Texels(i as usize, d))
+            }
         }
     }
 
@@ -1181,10 +1307,21 @@ impl<'k> Subject<'k> {
     }
 }
 
+/// That an index is none of those before 0, nor of those from `end` on.
+fn within(index: &Linear, end: &Linear) -> Option<Formula> {
+    let sides = [
+        Formula::le(&Linear::constant(0), index)?,
+        Formula::lt(index, end)?,
+    ];
+    Some(Formula::all(sides))
+}
+
 /// Whether a variable is a number of the launch.
 fn is_of_launch(name: &str) -> bool {
     let starts = ["grid.", "groups.", "threadgroup.", "length(", "%", "@"];
-    starts.iter().any(|s| name.starts_with(s)) && !name.contains('*')
+    let of_textures = Dim::ALL.map(|d| format!("{}(", extent_name(d)));
+    let of_textures = of_textures.iter().map(String::as_str);
+    (starts.into_iter().chain(of_textures)).any(|s| name.starts_with(s)) && !name.contains('*')
 }
 
 /// Brings the rounds of two accesses of one interval to as few cases as there are.

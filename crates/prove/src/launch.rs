@@ -6,9 +6,10 @@ use invar_interp::case::{Bound, bind};
 use invar_interp::{Arg, CheckOptions, Dispatch, Options, check};
 use invar_ir::text::case::{Expr, ExprKind, Grid, RunCase, cases};
 use invar_ir::{
-    ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Memory, Module, ParamKind, Required,
-    Rule, Scalar, Type, Verified,
+    ConstantKey, Diagnostic, Diagnostics, Dim, ElementType, Kernel, Memory, Module, ParamKind,
+    Required, Rule, Scalar, TextureType, Type, Verified,
 };
+use invar_texture::TextureShape;
 
 /// The numbers of a launch, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Launch {
     pub groups: [Option<i128>; 3],
     /// By parameter: an integer's value, a buffer's length in elements.
     pub numbers: Vec<Option<i128>>,
+    /// Texels of textures in a direction, by the place of the parameter.
+    pub texels: BTreeMap<(usize, Dim), i128>,
     /// By function constant.
     pub constants: Vec<Option<i128>>,
     /// Elements of buffers that the dispatch does not write: those that matter.
@@ -28,6 +31,13 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// Notes how large a texture is.
+    fn has_texture(&mut self, param: usize, shape: TextureShape) {
+        let extents = Dim::ALL.into_iter().zip(shape.extents());
+        let extents = extents.map(|(d, n)| ((param, d), i128::from(n)));
+        self.texels.extend(extents);
+    }
+
     /// Threadgroups of the grid.
     pub fn groups(&self, d: usize) -> Option<i128> {
         match (self.grid[d], self.threadgroup[d]) {
@@ -100,6 +110,9 @@ pub fn written(module: &Module, kernel: &Kernel, case: &RunCase) -> Launch {
     for (i, param) in kernel.params.iter().enumerate() {
         let given = case.args.iter().find(|(name, _)| *name.name == *param.name);
         launch.numbers[i] = given.and_then(|(_, expr)| elements(kernel, i, expr));
+        if let Some(ExprKind::Texture { shape, .. }) = given.map(|(_, expr)| &expr.kind) {
+            launch.has_texture(i, *shape);
+        }
     }
     for (i, constant) in module.function_constants.iter().enumerate() {
         let given = case
@@ -160,13 +173,19 @@ pub fn bound(module: &Module, kernel: &Kernel, launch: &Bound) -> Launch {
         invar_interp::Grid::Threads(n) => of(*n),
         invar_interp::Grid::Threadgroups(n) => [0, 1, 2].map(|d| i128::from(n[d]) * size[d]),
     };
-    Launch {
+    let mut launch = Launch {
         grid: threads.map(Some),
         threadgroup: size.map(Some),
         numbers,
         constants: constants.collect(),
         ..Launch::default()
+    };
+    for (i, arg) in args.iter().enumerate() {
+        if let Arg::Texture(shape, _) = arg {
+            launch.has_texture(i, *shape);
+        }
     }
+    launch
 }
 
 /// A launch in the words of `invar check`.
@@ -261,7 +280,18 @@ fn data_text(expr: &Expr) -> Option<String> {
         ExprKind::Iota(count) => format!("iota({count})"),
         ExprKind::Rev(inner) => format!("rev({})", data_text(inner)?),
         ExprKind::Length(count) => format!("length({count})"),
-        ExprKind::File(_) | ExprKind::Texture { .. } | ExprKind::Reference => return None,
+        ExprKind::Texture { shape, contents } => {
+            let [columns, rows, slices] = shape.extents();
+            let mut text = format!("texture({}, {columns}, {rows}", shape.format.name());
+            if slices != 1 {
+                text += &format!(", {slices}");
+            }
+            if let Some(contents) = contents {
+                text += &format!(", {}", data_text(contents)?);
+            }
+            text + ")"
+        }
+        ExprKind::File(_) | ExprKind::Reference => return None,
     })
 }
 
@@ -306,7 +336,10 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
                 }
             },
             ParamKind::Threadgroup { .. } => format!("length({})", number.unwrap_or(1)),
-            ParamKind::Texture(_) => return None,
+            ParamKind::Texture(texture) => {
+                let texels = |d| launch.texels.get(&(i, d)).copied();
+                texture_text(*texture, Dim::ALL.map(texels))?
+            }
             ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
                 let length = number.unwrap_or(64);
                 if length > MAX_ELEMENTS {
@@ -345,6 +378,26 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
         constants,
         simdgroup: None,
     })
+}
+
+/// A texture of that size, of zeros; `None` if it is too large.
+fn texture_text(texture: TextureType, texels: [Option<i128>; 3]) -> Option<String> {
+    let format = match texture.component {
+        Scalar::I32 => "r32sint",
+        Scalar::U32 => "r32uint",
+        _float => "r32float",
+    };
+    let count = texture.dimension.coordinates();
+    let texels = [0, 1, 2].map(|d| if d < count { texels[d].unwrap_or(8) } else { 1 });
+    let all = texels
+        .iter()
+        .try_fold(1i128, |all, n| all.checked_mul(*n))?;
+    let [columns, rows, slices] = texels;
+    let slices = match count {
+        3 => format!(", {slices}"),
+        _fewer => String::new(),
+    };
+    (all <= MAX_ELEMENTS).then(|| format!("texture({format}, {columns}, {rows}{slices})"))
 }
 
 /// Whether a kernel requires something of what a buffer holds.

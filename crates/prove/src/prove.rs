@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use invar_ir::text::case::RunCase;
-use invar_ir::{AccessMode, Kernel, Memory, Rule, Span, Value, Verified};
+use invar_ir::{AccessMode, Memory, Rule, Span, Value, Verified};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
@@ -105,7 +105,8 @@ pub struct Report {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Goal {
-    Bounds(usize),
+    /// That an access is in bounds in one of its directions.
+    Bounds(usize, usize),
     Part(usize),
     Race(usize),
 }
@@ -233,31 +234,6 @@ fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// What is known of a kernel that reaches textures: nothing.
-fn open(kernel: &Kernel) -> Report {
-    Report {
-        kernel: kernel.name.to_string(),
-        verdict: Verdict::Open,
-        accesses: 0,
-        in_bounds: 0,
-        pairs: 0,
-        apart: 0,
-        conditions: Vec::new(),
-        texts: Vec::new(),
-        required: Vec::new(),
-        flat_dimensions: Vec::new(),
-        doubts: vec![Doubt {
-            spans: vec![kernel.span],
-            what: "the kernel reaches textures, of which nothing is proved".to_string(),
-            why: "check its launches instead",
-        }],
-        race_free: Vec::new(),
-        counterexample: None,
-        problems: 0,
-        proofs: BTreeMap::new(),
-    }
-}
-
 fn prove_with(
     module: &Verified,
     kernel: &str,
@@ -268,9 +244,6 @@ fn prove_with(
     keep: bool,
 ) -> Option<(Report, Vec<(Problem, bool)>)> {
     let kernel = module.kernel(kernel)?;
-    if kernel.has_textures() {
-        return Some((open(kernel), Vec::new()));
-    }
     let cases = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
     let (mut runs, mut words) = (Vec::new(), Vec::new());
     for case in cases {
@@ -315,7 +288,11 @@ fn prove_with(
 
 impl Session<'_, '_> {
     fn goals(&self) -> Vec<Goal> {
-        let bounds = (0..self.subject.sites.len()).map(Goal::Bounds);
+        let sites = 0..self.subject.sites.len();
+        let bounds = sites.flat_map(|site| {
+            let directions = 0..self.subject.directions(site).len();
+            directions.map(move |direction| Goal::Bounds(site, direction))
+        });
         bounds
             .chain((0..self.subject.parts.len()).map(Goal::Part))
             .chain((0..self.pairs.len()).map(Goal::Race))
@@ -326,7 +303,7 @@ impl Session<'_, '_> {
     fn is_allowed(&self, goal: Goal) -> bool {
         let kernel = self.subject.kernel;
         match goal {
-            Goal::Bounds(site) => match self.subject.sites[site].mode {
+            Goal::Bounds(site, _) => match self.subject.sites[site].mode {
                 AccessMode::Read => kernel.allow_out_of_bounds_loads,
                 AccessMode::Write | AccessMode::Atomic { .. } => kernel.allow_out_of_bounds_stores,
             },
@@ -349,8 +326,8 @@ impl Session<'_, '_> {
     /// Tries to reach a goal under the present conditions.
     fn attempt(&mut self, goal: Goal, limits: Option<i128>) -> Finding {
         match goal {
-            Goal::Bounds(site) => {
-                let (finding, exact) = self.subject.bounds(site, limits);
+            Goal::Bounds(site, direction) => {
+                let (finding, exact) = self.subject.bounds(site, direction, limits);
                 if limits.is_none() {
                     let needs = self.subject.used.borrow().clone();
                     self.exact_needs[site] = self.named(&needs);
@@ -404,23 +381,24 @@ impl Session<'_, '_> {
             .all(|run| condition.holds(run) != Some(false))
     }
 
-    /// The buffer of an access, by the place of its parameter, if its length may have to be found: where the
-    /// kernel requires something of it, the author has said how long it is.
-    fn open_length(&self, site: usize) -> Option<usize> {
-        let buffer = self.subject.buffer(site)?;
-        (!self.subject.has_required_length(buffer)).then_some(buffer)
+    /// How large the object of an access is in the direction of a goal, if that may have to be found: where
+    /// the kernel requires something of it, the author has said it.
+    fn open_room(&self, goal: Goal) -> Option<Number> {
+        match goal {
+            Goal::Bounds(site, direction) => {
+                let room = self.subject.room(site, direction)?;
+                (!self.subject.is_required(room)).then_some(room)
+            }
+            // How large an object is tells nothing of who meets whom.
+            Goal::Part(_) | Goal::Race(_) => None,
+        }
     }
 
     /// Candidates for a goal in tiers: what is asked for first is preferred.
     fn candidates(&self, goal: Goal) -> Vec<Vec<Condition>> {
-        let buffer = match goal {
-            Goal::Bounds(site) => self.open_length(site),
-            Goal::Race(pair) => self.open_length(self.pairs[pair].a.0),
-            Goal::Part(_) => None,
-        };
         let tops: Vec<i128> = self.subject.tops.borrow().iter().copied().collect();
-        let lengths = match buffer {
-            Some(buffer) => self.vocabulary.lengths(buffer, &tops),
+        let lengths = match self.open_room(goal) {
+            Some(room) => self.vocabulary.lengths(room, &tops),
             None => Vec::new(),
         };
         let sizes = self.vocabulary.sizes(self.subject);
@@ -435,11 +413,7 @@ impl Session<'_, '_> {
         let keep = |list: Vec<Condition>| -> Vec<Condition> {
             list.into_iter().filter(|c| self.admits(c)).collect()
         };
-        match goal {
-            Goal::Bounds(_) => vec![keep(lengths), keep(sizes), keep(few)],
-            // How long the buffer is tells nothing of who meets whom.
-            Goal::Part(_) | Goal::Race(_) => vec![Vec::new(), keep(sizes), keep(few)],
-        }
+        vec![keep(lengths), keep(sizes), keep(few)]
     }
 
     /// Looks for conditions under which a goal is reached, and keeps them. A condition that a launch
@@ -454,10 +428,7 @@ impl Session<'_, '_> {
         }
         // Several together. First what relates the grid to what the author passes, with buffers as long as
         // anything that the kernel speaks of; then how long they have to be.
-        let buffer = match goal {
-            Goal::Bounds(site) => self.open_length(site),
-            Goal::Part(_) | Goal::Race(_) => None,
-        };
+        let object = self.open_room(goal);
         let others = || tiers[1].iter().chain(&tiers[2]).cloned();
         let orders = |c: &Condition| matches!(c, Condition::AtMost(..));
         let mut sets: Vec<Vec<Condition>> =
@@ -467,12 +438,12 @@ impl Session<'_, '_> {
         sets.push(others().collect());
         for (number, set) in sets.iter().enumerate() {
             // Alone without lengths each was tried.
-            if buffer.is_none() && set.len() < 2 || sets[..number].contains(set) {
+            if object.is_none() && set.len() < 2 || sets[..number].contains(set) {
                 continue;
             }
             // Where buffers have much room to spare, all else may seem needless.
             let room = if set.len() < 2 { 4 } else { 1 };
-            let ample = buffer.map(|b| self.vocabulary.ample(b, room));
+            let ample = object.map(|o| self.vocabulary.ample(o, room));
             let ample: Vec<Condition> = ample.into_iter().flatten().collect();
             let Some(mut chosen) = self.core(goal, &ample, set, &mut failing) else {
                 continue;
@@ -579,7 +550,7 @@ impl Session<'_, '_> {
         if let Goal::Race(pair) = goal {
             let pair = self.pairs[pair].clone();
             for site in [pair.a.0, pair.b.0] {
-                self.attempt(Goal::Bounds(site), None);
+                self.attempt(Goal::Bounds(site, 0), None);
             }
         }
         self.attempt(goal, None)
@@ -660,7 +631,7 @@ impl Session<'_, '_> {
         }
         for goal in goals {
             let affected = match goal {
-                Goal::Bounds(site) => again.contains(&site),
+                Goal::Bounds(site, _) => again.contains(&site),
                 Goal::Part(_) => false,
                 Goal::Race(pair) => {
                     let pair = &self.pairs[pair];
@@ -699,15 +670,16 @@ impl Session<'_, '_> {
                 "neither a proof nor a launch was found"
             }
         };
-        let why = |site: usize| {
-            let index = self.subject.sites[site].index;
-            self.subject.beyond(site).unwrap_or(of_index(index))
-        };
+        let why = |site: usize, index| self.subject.beyond(site).unwrap_or(of_index(index));
+        let of_site = |site: usize| why(site, self.subject.sites[site].index);
         match goal {
-            Goal::Bounds(site) => Doubt {
+            Goal::Bounds(site, direction) => Doubt {
                 spans: vec![span(site)],
                 what: format!("an access to {} may be out of bounds", name(site)),
-                why: why(site),
+                why: match self.subject.directions(site).get(direction) {
+                    Some((_, index)) => why(site, *index),
+                    None => of_site(site),
+                },
             },
             Goal::Part(part) => {
                 let part = self.subject.parts[part];
@@ -729,11 +701,11 @@ impl Session<'_, '_> {
                     Relation::OtherGroup if self.subject.flat => "threads",
                     Relation::OtherGroup => "threads of two threadgroups",
                 };
-                let first = why(pair.a.0);
+                let first = of_site(pair.a.0);
                 let reason = if self.subject.beyond(pair.a.0).is_none()
                     && self.subject.beyond(pair.b.0).is_some()
                 {
-                    why(pair.b.0)
+                    of_site(pair.b.0)
                 } else {
                     first
                 };
@@ -754,10 +726,8 @@ impl Session<'_, '_> {
         // A buffer that is too short breaks any kernel. What counts is a launch whose buffers are as long
         // as anything that the kernel speaks of, or one within the conditions that others need.
         let mut ample = conditions.clone();
-        if let Goal::Bounds(site) = goal
-            && let Some(buffer) = self.open_length(site)
-        {
-            ample.extend(self.vocabulary.ample(buffer, 4));
+        if let Some(room) = self.open_room(goal) {
+            ample.extend(self.vocabulary.ample(room, 4));
         }
         let races = matches!(goal, Goal::Race(_));
         let tiers = if races && !conditions.is_empty() {
@@ -774,7 +744,9 @@ impl Session<'_, '_> {
                 }
                 *budget -= 1;
                 let found = match goal {
-                    Goal::Bounds(site) => self.subject.bounds(site, Some(limit)).0,
+                    Goal::Bounds(site, direction) => {
+                        self.subject.bounds(site, direction, Some(limit)).0
+                    }
                     Goal::Part(_) | Goal::Race(_) => self.attempt(goal, Some(limit)),
                 };
                 let Finding::Possible(launch) = found else {
@@ -835,7 +807,7 @@ impl Session<'_, '_> {
     fn race_free(&self, open: &[Goal]) -> Vec<Memory> {
         let sites = &self.subject.sites;
         let of_goal = |goal: &Goal| match *goal {
-            Goal::Bounds(site) => Some(sites[site].memory),
+            Goal::Bounds(site, _) => Some(sites[site].memory),
             Goal::Part(_) => None,
             Goal::Race(pair) => Some(sites[self.pairs[pair].a.0].memory),
         };
@@ -872,15 +844,16 @@ impl Session<'_, '_> {
             .borrow_mut()
             .retain(|_, proof| proof.is_some());
         let mut open = Vec::new();
-        let (mut in_bounds, mut apart) = (0, 0);
+        let mut apart = 0;
+        let mut outside: BTreeSet<usize> = BTreeSet::new();
         for goal in goals {
             let reached = match self.reached.get(&goal) {
                 Some(_) => true,
                 None => matches!(self.attempt(goal, None), Finding::Excluded(_)),
             };
             match goal {
-                Goal::Bounds(_) => in_bounds += usize::from(reached),
-                Goal::Part(_) => {}
+                Goal::Bounds(site, _) if !reached => drop(outside.insert(site)),
+                Goal::Bounds(..) | Goal::Part(_) => {}
                 Goal::Race(_) => apart += usize::from(reached),
             }
             if !reached && !self.is_allowed(goal) {
@@ -903,6 +876,8 @@ impl Session<'_, '_> {
             }
         }
         let mut doubts: Vec<Doubt> = open.iter().map(|g| self.doubt(*g)).collect();
+        // An access that may be beyond two edges.
+        doubts.dedup_by(|a, b| (&a.spans, &a.what, a.why) == (&b.spans, &b.what, b.why));
         let requires = &subject.kernel.requires;
         // Of launches that there are none of anything can be proved.
         if !requires.is_empty() && !subject.is_possible() {
@@ -947,7 +922,7 @@ impl Session<'_, '_> {
             kernel: subject.kernel.name.to_string(),
             verdict,
             accesses: subject.sites.len(),
-            in_bounds,
+            in_bounds: subject.sites.len() - outside.len(),
             pairs: self.pairs.len(),
             apart,
             conditions,

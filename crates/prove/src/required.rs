@@ -23,6 +23,7 @@ impl Number {
             LaunchNumber::Grid(dim) => Number::Grid(dim),
             LaunchNumber::Groups(dim) => Number::Groups(dim),
             LaunchNumber::Threadgroup(dim) => Number::Threadgroup(dim),
+            LaunchNumber::Texels(place, dim) => Number::Texels(place as usize, dim),
             LaunchNumber::Element => return None,
         })
     }
@@ -84,11 +85,11 @@ impl Subject<'_> {
         }
     }
 
-    /// Whether something is required of the length of a buffer, by the place of its parameter.
-    pub fn has_required_length(&self, buffer: usize) -> bool {
-        let length = LaunchNumber::Length(buffer as u32);
+    /// Whether something is required of a number of a launch.
+    pub fn is_required(&self, number: Number) -> bool {
+        let is = |n: LaunchNumber| Number::required(n) == Some(number);
         self.kernel.requires.iter().any(|r| match &r.required {
-            Required::Holds(comparison) => comparison.numbers().contains(&length),
+            Required::Holds(comparison) => comparison.numbers().into_iter().any(is),
             Required::Each { .. } | Required::Ascending { .. } => false,
         })
     }

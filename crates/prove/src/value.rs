@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::{
     AddressSpace, Dim, Imm, InstKind, Level, Memory, Op, Scalar, Step, Type, Value, Width,
+    texture::extent_name,
 };
 
 use crate::kernel::{Invariant, Subject};
@@ -20,6 +21,8 @@ use crate::shape::{Definition, Id, Round, Rounds};
 const LARGEST_GRID: i128 = (1 << 32) - 1;
 /// The most elements of a buffer of which anything is proved.
 pub const LARGEST_BUFFER: i128 = 1 << 32;
+/// The most texels of a texture in a direction.
+pub const LARGEST_TEXTURE: i128 = invar_texture::MAX_EXTENT as i128;
 /// The most threads of a threadgroup of which anything is proved.
 pub const LARGEST_THREADGROUP: i128 = 1024;
 
@@ -340,6 +343,21 @@ impl Subject<'_> {
     }
 }
 
+impl Subject<'_> {
+    /// How many texels a texture has in a direction: columns, rows, or slices or elements. One in those that it
+    /// does not have.
+    pub fn texels(&self, q: &mut Query, texture: Memory, d: Dim) -> Int {
+        let info = self.module.memory(self.kernel, texture);
+        match (self.kernel.texture(texture), info) {
+            (Some(ty), Some(info)) if (d as usize) < ty.dimension.coordinates() => {
+                let key = format!("{}({})", extent_name(d), info.name);
+                q.symbol(&key, 1, LARGEST_TEXTURE)
+            }
+            _without => Int::constant(1),
+        }
+    }
+}
+
 /// Values.
 impl Subject<'_> {
     /// What tells the rounds of a value's loops.
@@ -474,6 +492,12 @@ impl Subject<'_> {
             }
             InstKind::Op { op, imm, args } => self.operation(q, t, value, (*op, *imm, args)),
             InstKind::BufferLength(memory) => Some(Val::Int(self.length(q, *memory))),
+            InstKind::Texture {
+                texture, function, ..
+            } => {
+                let d = function.extent()?;
+                Some(Val::Int(self.texels(q, *texture, d)))
+            }
             InstKind::Load(place) => {
                 let plain = place.path.is_empty() && place.width == Width::One;
                 let Type::Scalar(scalar) = self.kernel.ty(value) else {
@@ -1373,6 +1397,9 @@ impl Subject<'_> {
 
     /// Whether races on a space's objects can be.
     pub fn is_shared(space: AddressSpace) -> bool {
-        matches!(space, AddressSpace::Device | AddressSpace::Threadgroup)
+        matches!(
+            space,
+            AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture
+        )
     }
 }

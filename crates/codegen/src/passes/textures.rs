@@ -11,12 +11,13 @@
 
 use std::sync::Arc;
 
+use invar_ir::requires::Comparison;
 use invar_ir::rewrite::rewrite;
 use invar_ir::texture::Dimension;
 use invar_ir::{
     Access, Const, ConstantArray, Diagnostics, ElementType, Imm, Inst, InstKind, Kernel,
-    KernelBuilder, Memory, Module, Op, Param, ParamKind, Place, Scalar, Spaces, TextureFunction,
-    Type, Value, ValueInfo, Width,
+    KernelBuilder, LaunchNumber, Memory, Module, Op, Param, ParamKind, Place, Scalar, Spaces,
+    TextureFunction, Type, Value, ValueInfo, Width,
 };
 use invar_texture::sample::{GATHERED, LIMIT};
 use invar_texture::{Address, Coding, Coordinates, Filter, PixelFormat, Sampler, srgb};
@@ -46,6 +47,13 @@ pub fn expand(
     let mut module = module;
     let tables = Tables::add(&mut module, formats);
     let found = &mut module.kernels[kernel];
+    // Every dispatch is asked what is required of it before; a buffer has no such size.
+    found.requires.retain(|r| {
+        let numbers = r.comparison().map(Comparison::numbers).unwrap_or_default();
+        !numbers
+            .iter()
+            .any(|n| matches!(n, LaunchNumber::Texels(..)))
+    });
     let mut textures: Vec<Option<Texture>> = Vec::new();
     for (number, format) in formats.iter().enumerate() {
         let texture = match (&found.params[number].kind, format) {

@@ -15,6 +15,7 @@ use crate::requires::{
 };
 use crate::rules::Rule;
 use crate::span::Span;
+use crate::texture::extent_name;
 
 /// What requirements may name.
 pub(super) struct Names<'k> {
@@ -156,6 +157,37 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A texture that has a size in a direction, by the place of its parameter.
+    fn texture_of_extent(&mut self, names: &Names<'_>, d: Dim) -> Parsed<u32> {
+        let (place, span) = self.parameter_number(names, "a texture")?;
+        let param = &names.kernel.params[place];
+        let name = shorten(&param.name);
+        let (message, help) = match &param.kind {
+            ParamKind::Texture(texture) if texture.dimension.has_extent(d) => {
+                return Ok(place as u32);
+            }
+            ParamKind::Texture(texture) => (
+                format!(
+                    "`{name}` is a {}, which has no {}",
+                    texture.dimension.name(),
+                    extent_name(d)
+                ),
+                "all have `width`, those with rows `height`, and those with a third coordinate `slices`",
+            ),
+            ParamKind::Buffer { .. }
+            | ParamKind::Constant { .. }
+            | ParamKind::Threadgroup { .. } => (
+                format!("`{name}` is a buffer, expected a texture"),
+                "`length(...)` is how many elements a buffer has",
+            ),
+            ParamKind::Scalar { .. } => (
+                format!("`{name}` is a value, expected a texture"),
+                "name a texture parameter",
+            ),
+        };
+        Err(self.error(Diagnostic::error(Rule::TypeMismatch, span, message).help(help)))
+    }
+
     fn comparison(&mut self, names: &Names<'_>, element: Option<&str>) -> Parsed<Comparison> {
         let left = self.sum(names, element)?;
         let found = Relation::ALL.into_iter().find(|r| self.at(r.symbol()));
@@ -259,6 +291,16 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
             return Ok(LaunchNumber::Length(buffer));
         }
+        let directions = || Dim::ALL.into_iter();
+        if let Some(d) = directions().find(|d| word == Some(extent_name(*d)))
+            && (names.sigils || self.followed_by("("))
+        {
+            self.bump();
+            self.expect("(")?;
+            let texture = self.texture_of_extent(names, d)?;
+            self.expect(")")?;
+            return Ok(LaunchNumber::Texels(texture, d));
+        }
         if let Some(make) = word.and_then(sizes)
             && (names.sigils || self.followed_by("."))
         {
@@ -271,8 +313,8 @@ impl<'a> Parser<'a> {
             self.bump();
             return Ok(make(dim));
         }
-        const NUMBER: &str = "a whole number, an integer parameter, `length(...)`, `grid.x`, \
-                              `groups.x` or `threadgroup.x`";
+        const NUMBER: &str = "a whole number, an integer parameter, `length(...)`, `width(...)`, \
+                              `height(...)`, `slices(...)`, `grid.x`, `groups.x` or `threadgroup.x`";
         if let (Kind::Value(Name::Named(name)), true) = (&self.token.kind, names.sigils)
             && element == Some(&**name)
         {
@@ -304,7 +346,12 @@ impl<'a> Parser<'a> {
                 let name = shorten(&param.name);
                 let message = format!("`{name}` is memory, expected a number");
                 let sigil = if names.sigils { "%" } else { "" };
-                let help = format!("`length({sigil}{name})` is how many elements it has");
+                let help = match &param.kind {
+                    ParamKind::Texture(_) => {
+                        format!("`width({sigil}{name})` is how many texels are in a row")
+                    }
+                    _buffer => format!("`length({sigil}{name})` is how many elements it has"),
+                };
                 Err(self.error(Diagnostic::error(Rule::TypeMismatch, span, message).help(help)))
             }
         }

@@ -178,6 +178,10 @@ impl Check<'_> {
                     self.malformed("asks for the length of what is no buffer");
                 }
             },
+            LaunchNumber::Texels(i, d) => match params.get(i as usize).map(|p| &p.kind) {
+                Some(ParamKind::Texture(texture)) if texture.dimension.has_extent(d) => {}
+                Some(_) | None => self.malformed("asks for a size of what is no such texture"),
+            },
             LaunchNumber::Element if !of_each => self.malformed("has an element of no buffer"),
             LaunchNumber::Grid(_)
             | LaunchNumber::Groups(_)

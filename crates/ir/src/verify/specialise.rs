@@ -158,6 +158,7 @@ fn fix_requirements(module: &Module, kernel: &mut Kernel, constants: &[i128], er
         LaunchNumber::Constant(place) => Some(constant(place)),
         LaunchNumber::Argument(_)
         | LaunchNumber::Length(_)
+        | LaunchNumber::Texels(..)
         | LaunchNumber::Grid(_)
         | LaunchNumber::Groups(_)
         | LaunchNumber::Threadgroup(_)

@@ -24,7 +24,7 @@ fn folder(name: &str) -> std::path::PathBuf {
 #[test]
 fn no_proof_admits_a_run_line_that_the_checkers_report() {
     let mut proved = 0;
-    for name in ["tests/ir/race", "examples"] {
+    for name in ["tests/ir/race", "tests/ir/textures", "examples"] {
         for file in files(&folder(name)).expect("its files") {
             let source = std::fs::read_to_string(&file).expect("a file");
             let module = text::parse(&file.display().to_string(), &source).expect("it parses");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use invar_ir::{Const, Order, Rule, Scalar, Verified, text, verify};
 use invar_runtime::{
     Arg, Buffer, ByteBuffer, CheckOptions, CompileOptions, Device, Dispatch, Error, Feature, Grid,
-    Program, bf16, f16, scope,
+    PixelFormat, Program, Texture, bf16, f16, scope,
 };
 
 use crate::common::hosts;
@@ -365,6 +365,34 @@ fn s5_a_dispatch_that_breaks_what_the_kernel_requires_is_refused() {
             outcome.expect("it runs what the instructions say");
             assert_eq!(y.read().expect("read"), [100; 16]);
         }
+    }
+}
+
+#[test]
+fn s5_what_is_required_of_the_size_of_a_texture_is_looked_at_by_every_device() {
+    let source = "kernel @fill(%t: texture2d f32 write) requires(grid.x <= width(%t), grid.y <= height(%t)) {
+            %x = thread_position_in_grid x
+            %y = thread_position_in_grid y
+            %one = const f32 1.0
+            %v = construct f32x4 %one
+            texture_write %t[%x, %y], %v
+        }";
+    for device in Device::all() {
+        let program = compile(&device, source);
+        let queue = device.queue();
+        let texture = Texture::zeroed(&device, PixelFormat::R8Unorm, 3, 2).expect("a texture");
+        let run = |grid: [u32; 3]| {
+            let dispatch = Dispatch {
+                grid: Grid::Threads(grid),
+                threadgroup: [4, 4, 1],
+            };
+            queue.run(&program, dispatch, &[Arg::from(&texture)])
+        };
+        run([3, 2, 1]).expect("it fulfils both");
+        let error = run([3, 3, 1]).expect_err("there are two rows");
+        assert_eq!(error.rule(), Some(Rule::BrokenRequirement), "{error}");
+        let sentence = "requires grid.y <= height(t), but grid.y is 3 and height(t) is 2";
+        assert!(error.to_string().contains(sentence), "{error}");
     }
 }
 
