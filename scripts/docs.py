@@ -90,8 +90,11 @@ def signature(function, name=None):
     return f"{name or function.name}({ast.unparse(function.args)}){result}"
 
 
-def shown(name):
-    return not name.startswith("_")
+def shown(node):
+    """Whether a page has it: what users name, and what they write as `kernel[...]` or `launch(...)`, where a
+    docstring says what that is."""
+    spelled = node.name in ("__call__", "__getitem__") and ast.get_docstring(node)
+    return bool(spelled) or not node.name.startswith("_")
 
 
 def entry(level, name, signatures, docstring):
@@ -103,7 +106,7 @@ def functions(body):
     """Functions by name, each with its signatures (several, if it is overloaded) and docstring."""
     found = {}
     for node in body:
-        if isinstance(node, ast.FunctionDef) and shown(node.name):
+        if isinstance(node, ast.FunctionDef) and shown(node):
             signatures, docstring = found.get(node.name, ([], None))
             docs = ast.get_docstring(node) or docstring
             is_property = any(ast.unparse(d) == "property" for d in node.decorator_list)
@@ -113,12 +116,12 @@ def functions(body):
 
 
 def api(path, module):
-    """The reference of a module, of its stub."""
+    """The reference of a module: of its stub, or of itself where it says its types."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     out = [f"## {module}\n", markdown(ast.get_docstring(tree) or ""), ""]
     types = []
     for node in tree.body:
-        if not isinstance(node, ast.ClassDef) or not shown(node.name):
+        if not isinstance(node, ast.ClassDef) or not shown(node):
             continue
         docstring = ast.get_docstring(node)
         # The types of values have but their names: `f32`, `u32x4`, ...
@@ -152,7 +155,8 @@ def main(folder):
     (source / "rust-api.md").write_text(RUST, encoding="utf-8")
     package = ROOT / "python" / "invar"
     pages = [("# Python API\n\nWhat `import invar as iv` has. [The language of kernels](python.md) says what may stand in one.\n"),
-             api(package / "__init__.pyi", "invar"), api(package / "layout.pyi", "invar.layout")]
+             api(package / "__init__.pyi", "invar"), api(package / "layout.pyi", "invar.layout"),
+             api(package / "metal.py", "invar.metal")]
     (source / "python-api.md").write_text("\n".join(pages), encoding="utf-8")
 
 

@@ -51,7 +51,7 @@ cp -r "${CARGO_TARGET_DIR:-target}/doc" "$book/site/rustdoc"
 echo "the site is in $book/site; open $book/site/index.html"
 
 [ -n "$pictures" ] || exit 0
-for page in index tutorial gallery memory-model ops python-api performance; do
+for page in index tutorial gallery memory-model textures wgsl metal prove ops python-api performance; do
     for look in light dark; do
         # Chromium's own setting decides, as a reader's does.
         flags=()
