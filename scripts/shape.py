@@ -9,6 +9,7 @@ Deliberately absent: anything that needs the code to be built.
 
 import argparse
 import io
+import os
 import re
 import statistics
 import subprocess
@@ -94,6 +95,8 @@ def named(module, text, own):
     """The modules whose names a module uses."""
     found = set()
     for root, path, braces in re.findall(r"\b(crate|self|super(?:::super)*)((?:::\w+)*)(?:::\{([^}]*)\})?", text):
+        if not path and not braces:
+            continue  # `pub(super)`, `self.x`
         here = module.split("/")
         start = {"crate": [], "self": here}.get(root, here[: -(root.count("super"))])
         parts = start + path.split("::")[1:]
@@ -107,16 +110,26 @@ def named(module, text, own):
 def circles(texts, crate, by_methods):
     """Sets of modules that need one another, by the names that they use, and by methods of the same type."""
     own = modules(texts, crate)
+    defined = defaultdict(list)
+    for name, text in own.items():
+        for of in re.findall(r"\b(?:struct|enum) (\w+)", text):
+            defined[of].append(name)
+
+    def key(of, name):
+        """Which type a module means by a name that several have: the one that is defined nearest."""
+        here = name.split("/")
+        return of, max(defined[of], key=lambda at: len(os.path.commonprefix([at.split("/"), here])), default="")
+
     homes = defaultdict(dict)
     for name, text in own.items():
         for of, block in inherent(text):
-            homes[of].update(dict.fromkeys(METHOD.findall(block), name))
+            homes[key(of, name)].update(dict.fromkeys(METHOD.findall(block), name))
     needs = {}
     for name, text in own.items():
         found = named(name, text, own)
         for of, block in inherent(text) if by_methods else ():
-            calls = re.findall(r"\bself\s*\.\s*(\w+)\(", block)
-            found |= {homes[of][call] for call in calls if call in homes[of]}
+            home = homes[key(of, name)]
+            found |= {home[call] for call in re.findall(r"\bself\s*\.\s*(\w+)\(", block) if call in home}
         needs[name] = found - {name}
     reach = {name: set(found) for name, found in needs.items()}
     changed = True

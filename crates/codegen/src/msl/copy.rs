@@ -87,25 +87,6 @@ impl Writer<'_> {
         self.line("simdgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);");
     }
 
-    /// What an event is.
-    pub(super) fn event_type(&mut self) {
-        let text = match self.options.async_copies {
-            AsyncCopies::Expanded => {
-                "// Copies are finished where they are issued.\ntypedef uint invar_event;"
-            }
-            AsyncCopies::Apple9Extern => {
-                "// The copy engine of Apple's GPUs of family 9 and newer.
-struct _simdgroup_event_t;
-typedef thread _simdgroup_event_t* invar_event;
-void invar_wait_for(int count, thread invar_event* events) __asm(\"air.wait_simdgroup_events\");
-static inline void invar_wait(invar_event event) {
-    if (event != nullptr) invar_wait_for(1, &event);
-}"
-            }
-        };
-        self.helpers.add("event", || text.to_string());
-    }
-
     /// The parameters that say which objects are copied.
     fn objects(&self, to: Memory, from: Memory) -> (String, ElementType) {
         let (.., element) = self.object_info(to);

@@ -133,7 +133,7 @@ impl Writer<'_> {
             } => {
                 let mut parts = Vec::new();
                 for k in 0..columns {
-                    let column = super::operations::column(text, scalar, &k.to_string());
+                    let column = types::column(text, scalar, &k.to_string());
                     let components: Vec<String> = types::COMPONENTS[..usize::from(rows)]
                         .iter()
                         .map(|c| f(self, scalar, &format!("{column}.{c}")))
@@ -343,5 +343,25 @@ static inline T invar_{prefix}_shuffle(T x, ulong from, uint count) {{
         }
         self.helpers.add(&format!("{name} {ty}"), || text);
         format!("invar_{name}({x}, {lane}, {count})")
+    }
+
+    /// What a scan or reduction combines by.
+    fn combining(rule: LaneRule) -> Option<Op> {
+        match rule {
+            LaneRule::Reduce(op) | LaneRule::InclusiveScan(op) | LaneRule::ExclusiveScan(op) => {
+                Some(op)
+            }
+            LaneRule::Shuffle
+            | LaneRule::ShuffleDown
+            | LaneRule::ShuffleUp
+            | LaneRule::ShuffleXor
+            | LaneRule::RotateDown
+            | LaneRule::RotateUp
+            | LaneRule::Broadcast
+            | LaneRule::BroadcastFirst
+            | LaneRule::Ballot
+            | LaneRule::All
+            | LaneRule::Any => None,
+        }
     }
 }

@@ -4,15 +4,14 @@
 //! any length. Guard and access name the same variable (B5).
 
 use invar_ir::{
-    Access, AddressSpace, AtomicOp, ElementType, Inst, InstKind, Kernel, Memory, Module, Order,
-    ParamKind, Place, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
+    AddressSpace, AtomicOp, ElementType, Inst, InstKind, Kernel, Memory, Module, Order, ParamKind,
+    Place, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
 };
 
 use crate::passes::textures;
 
 use super::interface::Language;
-use super::operations::column;
-use super::types::{self, COMPONENTS};
+use super::types::{self, COMPONENTS, column};
 use super::writer::Writer;
 
 /// How an index is written, and what must hold for it to be in bounds, if that is not certain. The guard
@@ -42,64 +41,6 @@ pub(super) fn both(a: Option<String>, b: Option<String>) -> Option<String> {
 }
 
 impl Writer<'_> {
-    // ---- types that need a declaration ----
-
-    /// Declares what a value of this type needs: structs for matrices in memory, and of bfloat.
-    pub(super) fn need_type(&mut self, ty: Type) {
-        if ty == Type::Event {
-            self.event_type();
-        }
-        let Type::Matrix {
-            scalar,
-            columns,
-            rows,
-        } = ty
-        else {
-            return;
-        };
-        let (packed, held) = (types::memory(ty), types::memory(Type::Vector(scalar, rows)));
-        self.helpers.add(&packed, || {
-            format!("struct {packed} {{\n    {held} columns[{columns}];\n}};")
-        });
-        if scalar == Scalar::BF16 {
-            let (name, held) = (types::value(ty), types::value(Type::Vector(scalar, rows)));
-            self.helpers.add(&name, || {
-                format!("struct {name} {{\n    {held} columns[{columns}];\n}};")
-            });
-        }
-    }
-
-    /// Declares the structs and matrices of an element.
-    pub(super) fn need_element(&mut self, element: &ElementType) {
-        match element {
-            ElementType::Value(ty) => self.need_type(*ty),
-            ElementType::Array(inner, _) => self.need_element(inner),
-            ElementType::Struct(id) => {
-                let module = self.module;
-                let index = id.0 as usize;
-                let def = &module.structs[index];
-                for (_, field) in &def.fields {
-                    self.need_element(field);
-                }
-                let name = self.struct_names[index].clone();
-                let mut text = format!("struct {name} {{\n");
-                for ((_, field), field_name) in def.fields.iter().zip(&self.field_names[index]) {
-                    let (ty, inner) = types::element(field, &self.struct_names);
-                    let brackets = types::brackets(&inner);
-                    text.push_str(&format!("    {ty} {field_name}{brackets};\n"));
-                }
-                text.push_str("};");
-                if let Some(extent) = element.extent(&module.structs) {
-                    text.push_str(&format!(
-                        "\nstatic_assert(sizeof({name}) == {}, \"the layout of C\");",
-                        extent.size_bytes
-                    ));
-                }
-                self.helpers.add(&format!("struct {name}"), || text);
-            }
-        }
-    }
-
     // ---- places ----
 
     /// The name of an object.
@@ -108,17 +49,6 @@ impl Writer<'_> {
             Memory::Param(i) => self.param_names[i as usize].clone(),
             Memory::Alloc(i) => self.alloc_names[i as usize].clone(),
             Memory::Constant(i) => self.program_constant(i),
-        }
-    }
-
-    /// What is known of an object: its space, whether the kernel may only read it, its element.
-    pub(super) fn object_info(&self, memory: Memory) -> (AddressSpace, bool, ElementType) {
-        match self.module.memory(self.kernel, memory) {
-            Some(info) => {
-                let read_only = info.space == AddressSpace::Device && info.access == Access::Read;
-                (info.space, read_only, info.element.clone())
-            }
-            None => unreachable!("the verifier passes only memory that is there"),
         }
     }
 

@@ -30,6 +30,7 @@
 //! copies, `surplus.rs` threads outside the grid, `helpers.rs` the functions put before a kernel, `types.rs` spellings, `names.rs` names.
 
 mod copy;
+mod declarations;
 mod helpers;
 mod interface;
 mod lanes;
@@ -44,7 +45,7 @@ mod writer;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use invar_ir::ops::Op;
+use invar_ir::ops::{Meaning, Op};
 use invar_ir::{
     Access, AddressSpace, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind, Kernel,
     Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Value, Verified,
@@ -62,8 +63,7 @@ use crate::shading::names::Language as _;
 use helpers::Helpers;
 pub use interface::{Argument, AsyncCopies, Input, Language, Lengths, MslOptions, Source};
 use names::{Msl, Names};
-use surplus::Reach;
-use writer::{LANES, Writer};
+use writer::{LANES, Reach, Writer};
 
 /// The most buffers that Metal binds to a kernel.
 const MAX_BUFFERS: usize = 31;
@@ -596,7 +596,11 @@ impl<'a> Writer<'a> {
             }
             InstKind::Op { op, imm, args } => {
                 self.comment(inst.span);
-                self.operation(inst, *op, *imm, args);
+                if let Meaning::Lanes(group, rule) = op.row().meaning {
+                    self.lanes(inst.results[0], group, rule, args);
+                } else {
+                    self.operation(inst, *op, *imm, args);
+                }
             }
             InstKind::BufferLength(memory) => {
                 let length = self.length(*memory);

@@ -1,10 +1,10 @@
 //! Rows of the op table that a thread computes for itself: basic operations, which are total in Invar and
 //! not in C++ (A1 to A7), and those that only move components.
 
-use invar_ir::ops::{Imm, LaneRule, Meaning, Op};
+use invar_ir::ops::{Imm, Meaning, Op};
 use invar_ir::{Dim, Inst, Scalar, Type, Value};
 
-use super::types::{self, COMPONENTS};
+use super::types::{self, COMPONENTS, column};
 use super::writer::{LANES, Writer};
 
 /// Functions that stand for an expansion in `fast` mode, by the same name.
@@ -59,7 +59,7 @@ impl Writer<'_> {
                 let text = self.query(op, imm);
                 self.define(result, &text);
             }
-            Meaning::Lanes(group, rule) => self.lanes(result, group, rule, args),
+            Meaning::Lanes(..) => unreachable!("lanes exchange by other means"),
             Meaning::Arrange => self.arrange(result, op, imm, args),
             // Only what `fast` keeps is left of these.
             Meaning::Expand(_) => {
@@ -136,23 +136,6 @@ impl Writer<'_> {
             parts.push(self.basic(op, part_type, &types, &texts));
         }
         self.make(ty, &parts)
-    }
-
-    /// A vector of components or a matrix of columns.
-    pub(super) fn make(&mut self, ty: Type, parts: &[String]) -> String {
-        self.need_type(ty);
-        let name = types::value(ty);
-        match ty {
-            Type::Matrix {
-                scalar: Scalar::BF16,
-                ..
-            } => format!("{name}{{{{{}}}}}", parts.join(", ")),
-            Type::Scalar(_)
-            | Type::Vector(..)
-            | Type::Matrix { .. }
-            | Type::SimdgroupMatrix { .. }
-            | Type::Event => format!("{name}({})", parts.join(", ")),
-        }
     }
 
     // ---- basic operations ----
@@ -451,26 +434,6 @@ impl Writer<'_> {
             (other, _) => unreachable!("{other} moves no components"),
         }
     }
-
-    /// What a scan or reduction combines by.
-    pub(super) fn combining(rule: LaneRule) -> Option<Op> {
-        match rule {
-            LaneRule::Reduce(op) | LaneRule::InclusiveScan(op) | LaneRule::ExclusiveScan(op) => {
-                Some(op)
-            }
-            LaneRule::Shuffle
-            | LaneRule::ShuffleDown
-            | LaneRule::ShuffleUp
-            | LaneRule::ShuffleXor
-            | LaneRule::RotateDown
-            | LaneRule::RotateUp
-            | LaneRule::Broadcast
-            | LaneRule::BroadcastFirst
-            | LaneRule::Ballot
-            | LaneRule::All
-            | LaneRule::Any => None,
-        }
-    }
 }
 
 /// How many parts a vector or matrix has, and their type.
@@ -483,15 +446,6 @@ fn parts_of(ty: Type) -> (u32, Type) {
             rows,
         } => (u32::from(columns), Type::Vector(scalar, rows)),
         Type::Scalar(_) | Type::SimdgroupMatrix { .. } | Type::Event => (1, ty),
-    }
-}
-
-/// Column `k` of a matrix.
-pub(super) fn column(text: &str, scalar: Scalar, k: &str) -> String {
-    if scalar == Scalar::BF16 {
-        format!("{text}.columns[{k}]")
-    } else {
-        format!("{text}[{k}]")
     }
 }
 

@@ -11,18 +11,7 @@ use invar_ir::ops::Op;
 use invar_ir::{AddressSpace, Kernel, Level, Memory, Type, Value};
 
 use super::interface::Input;
-use super::writer::{LANES, Writer};
-
-/// Who runs the code being written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reach {
-    /// Threads that exist.
-    Existing,
-    /// All of the simdgroups of which a thread exists.
-    Simdgroups,
-    /// All that are launched.
-    Everyone,
-}
+use super::writer::{LANES, Reach, Writer};
 
 /// Whether threads of a kernel wait for each other anywhere.
 fn meets(kernel: &Kernel) -> bool {

@@ -213,6 +213,15 @@ pub(super) fn pointer(qualifiers: &str, ty: &str, name: &str, inner: &[u32]) -> 
     }
 }
 
+/// Column `k` of a matrix.
+pub(super) fn column(text: &str, scalar: Scalar, k: &str) -> String {
+    if scalar == Scalar::BF16 {
+        format!("{text}.columns[{k}]")
+    } else {
+        format!("{text}[{k}]")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use invar_ir::ops::Op;
 use invar_ir::{
-    Const, Diagnostic, Inst, Kernel, Memory, Module, Rule, Span, Type, Uniformity, Value,
+    Access, AddressSpace, Const, Diagnostic, ElementType, Inst, Kernel, Memory, Module, Rule,
+    Scalar, Span, Type, Uniformity, Value,
 };
 
 use super::helpers::Helpers;
 use super::interface::{Input, MslOptions};
 use super::names::Names;
-use super::surplus::Reach;
 use super::types;
 use crate::analysis::control_dependence::ControlDependence;
 use crate::shading::comment::Quotes;
@@ -18,6 +18,17 @@ use crate::shading::flow::Frames;
 
 /// Lanes of a simdgroup.
 pub(super) const LANES: u32 = 32;
+
+/// Who runs the code being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// Threads that exist.
+    Existing,
+    /// All of the simdgroups of which a thread exists.
+    Simdgroups,
+    /// All that are launched.
+    Everyone,
+}
 
 /// A kernel being written.
 pub(super) struct Writer<'a> {
@@ -148,6 +159,34 @@ impl Writer<'_> {
             }
             Memory::Alloc(i) => format!("{}u", self.kernel.allocs[i as usize].length),
             Memory::Constant(i) => format!("{}u", self.module.constants[i as usize].length),
+        }
+    }
+
+    /// What is known of an object: its space, whether the kernel may only read it, its element.
+    pub(super) fn object_info(&self, memory: Memory) -> (AddressSpace, bool, ElementType) {
+        match self.module.memory(self.kernel, memory) {
+            Some(info) => {
+                let read_only = info.space == AddressSpace::Device && info.access == Access::Read;
+                (info.space, read_only, info.element.clone())
+            }
+            None => unreachable!("the verifier passes only memory that is there"),
+        }
+    }
+
+    /// A vector of components or a matrix of columns.
+    pub(super) fn make(&mut self, ty: Type, parts: &[String]) -> String {
+        self.need_type(ty);
+        let name = types::value(ty);
+        match ty {
+            Type::Matrix {
+                scalar: Scalar::BF16,
+                ..
+            } => format!("{name}{{{{{}}}}}", parts.join(", ")),
+            Type::Scalar(_)
+            | Type::Vector(..)
+            | Type::Matrix { .. }
+            | Type::SimdgroupMatrix { .. }
+            | Type::Event => format!("{name}({})", parts.join(", ")),
         }
     }
 }

@@ -3,9 +3,9 @@
 //! A value is a `let`; what a loop carries and what an `if` gives is a `var`, which nothing changes while
 //! the value that it stands for can be used. Constants are literals where they are used.
 
+use invar_ir::ops::Meaning;
 use invar_ir::{
-    AtomicOp, Const, Inst, InstKind, Level, Order, Place, Region, Rule, Scalar, Scope, Spaces,
-    Type, Value,
+    AtomicOp, Const, Inst, InstKind, Level, Order, Place, Region, Rule, Scalar, Scope, Type, Value,
 };
 
 use crate::passes::textures;
@@ -14,7 +14,7 @@ use super::memory::CLEARED_SLOTS;
 use super::types::{value as wgsl_type, zero};
 use super::writer::{Identity, Writer};
 use crate::analysis::order::LaunchOrder;
-use crate::shading::flow::{Frame, moves};
+use crate::shading::flow::Frame;
 
 /// The text before the body of the entry point.
 pub(super) struct Start {
@@ -25,11 +25,6 @@ pub(super) struct Start {
 }
 
 impl Writer<'_> {
-    /// Whether all threads of the threadgroup come to the current instruction together.
-    pub(super) fn threadgroup_together(&self) -> bool {
-        self.uniformity.control(self.next_inst - 1) >= Level::Threadgroup
-    }
-
     pub(super) fn region(&mut self, region: &Region) {
         self.next_region += 1;
         let mut at = 0;
@@ -58,61 +53,6 @@ impl Writer<'_> {
         region.entry < Level::Threadgroup || region.control < Level::Threadgroup
     }
 
-    pub(super) fn bind(&mut self, value: Value, expression: String) {
-        let expression = self.opaque(value, expression);
-        let name = self.name_value(value);
-        self.line(format!("let {name} = {expression};"));
-        self.values[value.0 as usize] = name;
-    }
-
-    /// Declares a variable for a value; it starts as the expression, or as zero. A matrix that stays where
-    /// it lies is declared before the body, and is zero once only.
-    pub(super) fn variable(&mut self, value: Value, start: Option<String>) -> String {
-        let name = self.name_value(value);
-        let ty = self.held(value);
-        match start {
-            start if self.is_in_place(value) => {
-                self.matrices.push_str(&format!("    var {name}: {ty};\n"));
-                if let Some(start) = start {
-                    self.copy_matrix(self.ty(value), &name, &start);
-                }
-            }
-            Some(start) => self.line(format!("var {name}: {ty} = {start};")),
-            None => self.line(format!("var {name}: {ty};")),
-        }
-        self.values[value.0 as usize] = name.clone();
-        name
-    }
-
-    /// Gives values to variables, all at once.
-    fn assign(&mut self, variables: &[String], values: &[Value]) {
-        let mut moves = moves(variables, values.iter().map(|v| (self.value(*v), *v)));
-        for one in moves.iter_mut().filter(|one| one.is_overwritten) {
-            one.text = self.kept(one.value, &one.text);
-        }
-        for one in moves {
-            let (variable, text) = (one.target, one.text);
-            if self.is_in_place(one.value) {
-                self.copy_matrix(self.ty(one.value), &variable, &text);
-            } else {
-                self.line(format!("{variable} = {text};"));
-            }
-        }
-    }
-
-    /// A name for what a variable holds before it changes.
-    fn kept(&mut self, value: Value, text: &str) -> String {
-        let name = self.names.unique("before");
-        if self.is_in_place(value) {
-            let ty = self.held(value);
-            self.matrices.push_str(&format!("    var {name}: {ty};\n"));
-            self.copy_matrix(self.ty(value), &name, text);
-        } else {
-            self.line(format!("let {name} = {text};"));
-        }
-        name
-    }
-
     pub(super) fn inst(&mut self, inst: &Inst) {
         self.next_inst += 1;
         // What writes no statement of its own needs no line of the source.
@@ -137,7 +77,13 @@ impl Writer<'_> {
             }
             InstKind::Op { op, args, .. } if self.chain(inst, *op, args) => {}
             InstKind::Op { op, imm, args } => {
-                let text = self.operation(inst, *op, *imm, args);
+                let text = match op.row().meaning {
+                    Meaning::Query => self.query(*op, *imm),
+                    Meaning::Lanes(group, rule) => self.lanes(inst, group, rule, args),
+                    Meaning::Arrange | Meaning::Eval(_) | Meaning::Expand(_) => {
+                        self.operation(inst, *op, *imm, args)
+                    }
+                };
                 if let Some(value) = inst.results.first() {
                     self.bind(*value, text);
                 }
@@ -281,28 +227,6 @@ impl Writer<'_> {
             }
             (_, [old, ..]) => self.bind(*old, text),
         }
-    }
-
-    /// A barrier of the threadgroup.
-    pub(super) fn barrier_of(&mut self, spaces: Spaces) {
-        let device = spaces.contains(Spaces::DEVICE) && self.device_is_written();
-        if device {
-            self.line("storageBarrier();");
-        }
-        if !device || spaces.contains(Spaces::THREADGROUP) {
-            self.line("workgroupBarrier();");
-        }
-    }
-
-    /// Without a store or atomic to a buffer there is nothing to order.
-    fn device_is_written(&self) -> bool {
-        self.plan.memories().into_iter().any(|memory| {
-            self.plan.object(memory).written
-                && self
-                    .module
-                    .memory(self.kernel, memory)
-                    .is_some_and(|info| info.space == invar_ir::AddressSpace::Device)
-        })
     }
 
     // ---- control flow ----

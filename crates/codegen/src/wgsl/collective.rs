@@ -14,17 +14,11 @@ use invar_ir::{
     Value,
 };
 
-use super::types::{MATRIX_ENTRIES, tag, value as wgsl_type};
+use super::types::{MATRIX_ENTRIES, tag, value as wgsl_type, zero_extended};
 use super::writer::{Identity, Writer};
 
 /// Rows and columns of a simdgroup matrix.
 const SIDE: u32 = 8;
-
-/// A `u32` as an `i64`. In SPIR-V the sign of the result extends: what is converted in one step is
-/// negative from 2^31 on.
-pub(super) fn zero_extended(text: &str) -> String {
-    format!("i64(u64({text}))")
-}
 
 impl Writer<'_> {
     /// An index or count as an `i64`.
@@ -229,13 +223,6 @@ impl Writer<'_> {
 
     // ---- simdgroup matrices ----
 
-    /// Whether a value is a variable of the entry point that functions fill and read where it lies.
-    pub(super) fn is_in_place(&self, value: Value) -> bool {
-        self.options.features.matrices_in_place
-            && matches!(self.ty(value), Type::SimdgroupMatrix { .. })
-            && self.role(value).is_none()
-    }
-
     /// Binds a matrix to what a function makes of the arguments.
     fn bind_matrix(&mut self, result: Option<Value>, function: &str, arguments: &str) {
         let Some(result) = result else { return };
@@ -247,37 +234,6 @@ impl Writer<'_> {
         }
     }
 
-    /// A function that makes a matrix of such entries; `body` gets what the matrix is called. By value it
-    /// is declared as `start` says, if it does.
-    fn makes_matrix(
-        &mut self,
-        (name, parameters): (&str, &str),
-        entry: Type,
-        start: Option<&str>,
-        body: impl Fn(&str) -> String,
-    ) {
-        let array = array(entry);
-        let text = if self.options.features.matrices_in_place {
-            let body = body("(*m)");
-            format!("fn {name}(m: ptr<function, {array}>, {parameters}) {{\n{body}}}\n")
-        } else {
-            let body = body("m");
-            let start = start.map_or(format!("var m: {array};"), str::to_string);
-            format!("fn {name}({parameters}) -> {array} {{\n    {start}\n{body}    return m;\n}}\n")
-        };
-        self.helper(name, |_| text);
-    }
-
-    /// The type of a parameter that is a matrix of such entries.
-    fn matrix_parameter(&self, entry: Type) -> String {
-        let array = array(entry);
-        if self.options.features.matrices_in_place {
-            format!("ptr<function, {array}>")
-        } else {
-            array
-        }
-    }
-
     /// A matrix as an argument.
     fn matrix_argument(&self, matrix: Value) -> String {
         let text = self.value(matrix);
@@ -286,19 +242,6 @@ impl Writer<'_> {
         } else {
             text
         }
-    }
-
-    /// Copies a matrix of that type from one variable to another, which stay where they lie.
-    pub(super) fn copy_matrix(&mut self, ty: Type, to: &str, source: &str) {
-        let entry = Type::Scalar(ty.scalar().unwrap_or(Scalar::F32));
-        let name = format!("{}__copy_matrix", tag(entry));
-        let parameters = format!("source: {}", self.matrix_parameter(entry));
-        self.makes_matrix((&name, &parameters), entry, None, |m| {
-            format!(
-                "    for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        {m}[e] = (*source)[e];\n    }}\n"
-            )
-        });
-        self.line(format!("{name}(&{to}, &{source});"));
     }
 
     pub(super) fn matrix_fill(&mut self, value: Value, result: Option<Value>) {
@@ -460,9 +403,4 @@ impl Writer<'_> {
             )
         });
     }
-}
-
-/// What holds the entries of a simdgroup matrix in plain code.
-fn array(entry: Type) -> String {
-    format!("array<{}, {MATRIX_ENTRIES}>", wgsl_type(entry))
 }

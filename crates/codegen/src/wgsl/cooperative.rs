@@ -13,10 +13,10 @@
 
 use invar_ir::{AddressSpace, MatrixPlace, Scalar, Value};
 
-use super::collective::zero_extended;
 use super::plan::Storage;
 use super::roles::Role;
-use super::types::{MATRIX_ENTRIES, scalar as wgsl_scalar, tag};
+use super::types::{MATRIX_ENTRIES, scalar as wgsl_scalar, tag, zero_extended};
+use super::values::matrix_type;
 use super::writer::{Identity, Writer};
 
 /// Words of the target's that mean something where it has cooperative matrices.
@@ -32,31 +32,12 @@ pub(super) const WORDS: &[&str] = &[
     "coopStoreT",
 ];
 
-/// The target's type.
-fn matrix_type(scalar: Scalar, role: Role) -> String {
-    format!("coop_mat8x8<{}, {}>", wgsl_scalar(scalar), role.wgsl())
-}
-
 /// What the target calls an access to a matrix whose rows, or else columns, lie one after another.
 fn suffix(transpose: bool) -> &'static str {
     if transpose { "" } else { "T" }
 }
 
 impl Writer<'_> {
-    /// The place of a value that is a cooperative matrix.
-    pub(super) fn role(&self, value: Value) -> Option<Role> {
-        self.roles.get(&value).copied()
-    }
-
-    /// The WGSL type that holds a value.
-    pub(super) fn held(&self, value: Value) -> String {
-        let ty = self.ty(value);
-        match (self.role(value), ty.scalar()) {
-            (Some(role), Some(scalar)) => matrix_type(scalar, role),
-            _plain => super::types::value(ty),
-        }
-    }
-
     /// The threadgroup array in which the simdgroups stage matrices of a type, 64 entries each.
     fn staging(&mut self, scalar: Scalar) -> String {
         let name = format!("{scalar}__staged");

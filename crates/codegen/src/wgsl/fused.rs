@@ -7,10 +7,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use invar_ir::{InstKind, Kernel, Op, Scalar, Type, Value};
+use invar_ir::{InstKind, Kernel, Op, Scalar, Value};
 
 use super::interface::Fma;
-use super::writer::Writer;
 
 /// The function that stands for an `fma` of `f32`.
 pub(super) const NAME: &str = "f32__fma";
@@ -91,17 +90,6 @@ pub(super) fn cancelling(kernel: &Kernel) -> HashSet<Value> {
         }
     });
     found
-}
-
-impl Writer<'_> {
-    /// A sum or difference that nothing is to cancel.
-    pub(super) fn kept_sum(&mut self, op: Op, ty: Type, args: &[String]) -> String {
-        self.need(SUM);
-        let sign = if op == Op::Sub { "-" } else { "" };
-        self.each(ty, ty, args, |_, p| {
-            format!("{SUM}({}, {sign}{})", p[0], p[1])
-        })
-    }
 }
 
 /// The product of an `fma` by a 1 that no compiler knows.

@@ -31,6 +31,14 @@ impl Writer<'_> {
         }
         fused::function(fma)
     }
+
+    /// Adds a helper at module scope unless it is there.
+    pub(super) fn helper(&mut self, name: &str, text: impl FnOnce(&mut Self) -> String) {
+        if self.written.insert(name.to_string()) {
+            let text = text(self);
+            self.helpers.push(text);
+        }
+    }
 }
 
 /// What a helper calls.

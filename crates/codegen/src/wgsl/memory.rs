@@ -6,7 +6,7 @@
 //! where others go along.
 
 use invar_ir::{
-    AddressSpace, AtomicOp, ElementType, Memory, Place, Scalar, Step, Type, Value, Width,
+    AddressSpace, AtomicOp, ElementType, Memory, Place, Scalar, Spaces, Step, Type, Value, Width,
 };
 
 use super::names::Wgsl;
@@ -271,14 +271,6 @@ impl Writer<'_> {
             | Scalar::BF16
             | Scalar::F32
             | Scalar::F64 => format!("(min({text}, 0xfffffff0u) + {j}u)"),
-        }
-    }
-
-    /// Adds a helper at module scope unless it is there.
-    pub(super) fn helper(&mut self, name: &str, text: impl FnOnce(&mut Self) -> String) {
-        if self.written.insert(name.to_string()) {
-            let text = text(self);
-            self.helpers.push(text);
         }
     }
 
@@ -714,6 +706,28 @@ impl Writer<'_> {
             Storage::Vectors(s, n) => format!("{name}[{at}] = {};", zero(Type::Vector(s, n))),
             Storage::Words => format!("{name}[{at}] = 0u;"),
         }
+    }
+
+    /// A barrier of the threadgroup.
+    pub(super) fn barrier_of(&mut self, spaces: Spaces) {
+        let device = spaces.contains(Spaces::DEVICE) && self.device_is_written();
+        if device {
+            self.line("storageBarrier();");
+        }
+        if !device || spaces.contains(Spaces::THREADGROUP) {
+            self.line("workgroupBarrier();");
+        }
+    }
+
+    /// Without a store or atomic to a buffer there is nothing to order.
+    pub(super) fn device_is_written(&self) -> bool {
+        self.plan.memories().into_iter().any(|memory| {
+            self.plan.object(memory).written
+                && self
+                    .module
+                    .memory(self.kernel, memory)
+                    .is_some_and(|info| info.space == AddressSpace::Device)
+        })
     }
 }
 

@@ -58,6 +58,7 @@ mod helpers;
 mod interface;
 mod iteration_guard;
 mod lanes;
+mod literals;
 mod memory;
 mod names;
 mod operations;
@@ -66,6 +67,7 @@ mod roles;
 mod runs;
 mod types;
 mod value_walks;
+mod values;
 mod writer;
 
 use crate::analysis::floats::{self};

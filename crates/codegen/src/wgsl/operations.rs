@@ -6,12 +6,12 @@
 use invar_ir::ops::Meaning;
 use invar_ir::{Const, FloatMode, Imm, Inst, Op, Scalar, Span, Type, Value};
 
-use super::collective::zero_extended;
+use super::fused::SUM;
 use super::interface::Fma;
 use super::types;
 use super::types::{
     COMPONENTS, assemble, parts, scalar as wgsl_scalar, splat, splat_u32, tag, value as wgsl_type,
-    zero,
+    zero, zero_extended,
 };
 use super::writer::Writer;
 
@@ -53,7 +53,7 @@ fn divides(divisor: Const) -> bool {
 }
 
 impl Writer<'_> {
-    /// The expression of a row of the op table.
+    /// The expression of a row of the op table that each thread computes by itself.
     pub(super) fn operation(&mut self, inst: &Inst, op: Op, imm: Imm, args: &[Value]) -> String {
         let types: Vec<Type> = args.iter().map(|v| self.ty(*v)).collect();
         let result = inst.results.first().map_or(Type::U32, |v| self.ty(*v));
@@ -62,51 +62,47 @@ impl Writer<'_> {
         if self.options.features.hides_zeros && result.scalar().is_some_and(Scalar::is_float) {
             self.hide(op, &types, &mut texts, &constants);
         }
-        match op.row().meaning {
-            Meaning::Query => self.query(op, imm),
-            Meaning::Lanes(group, rule) => self.lanes(inst, group, rule, args),
-            Meaning::Arrange => self.arrange(op, imm, args, &texts, (&types, result)),
-            Meaning::Eval(_) | Meaning::Expand(_) => {
-                if !texts.is_empty() && constants.iter().all(Option::is_some) {
-                    // The target's front end refuses constant expressions that overflow.
-                    for (text, ty) in texts.iter_mut().zip(&types) {
-                        let name = self.names.unique("constant");
-                        self.line(format!("let {name}: {} = {text};", wgsl_type(*ty)));
-                        *text = name;
-                    }
-                }
-                if op == Op::Cast
-                    && result.scalar() == Some(Scalar::I32)
-                    && types[0].scalar() == Some(Scalar::F32)
-                    && self.floats.is_within_i32(args[0])
-                {
-                    self.need("f32__near_i32");
-                    return self.each(types[0], result, &texts, |_, p| {
-                        format!("f32__near_i32({})", p[0])
-                    });
-                }
-                if let ([a, b], Op::Lt | Op::Le | Op::Gt | Op::Ge) = (args, op)
-                    && matches!(
-                        types[0],
-                        Type::Scalar(Scalar::F32) | Type::Vector(Scalar::F32, _)
-                    )
-                    && let Some(result) = inst.results.first()
-                {
-                    self.comparisons.insert(*result, (*a, *b));
-                }
-                if let ([a, b, condition], Op::Select) = (args, op)
-                    && let Some((x, y)) = self.comparisons.get(condition).copied()
-                    && ((x, y) == (*a, *b) || (x, y) == (*b, *a))
-                {
-                    return self.lesser_or_greater(types[0], &texts, &constants);
-                }
-                if inst.results.iter().any(|v| self.cancelling.contains(v)) {
-                    return self.kept_sum(op, types[0], &texts);
-                }
-                let divisor = constants.get(1).copied().flatten();
-                self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
+        if matches!(op.row().meaning, Meaning::Arrange) {
+            return self.arrange(op, imm, args, &texts, (&types, result));
+        }
+        if !texts.is_empty() && constants.iter().all(Option::is_some) {
+            // The target's front end refuses constant expressions that overflow.
+            for (text, ty) in texts.iter_mut().zip(&types) {
+                let name = self.names.unique("constant");
+                self.line(format!("let {name}: {} = {text};", wgsl_type(*ty)));
+                *text = name;
             }
         }
+        if op == Op::Cast
+            && result.scalar() == Some(Scalar::I32)
+            && types[0].scalar() == Some(Scalar::F32)
+            && self.floats.is_within_i32(args[0])
+        {
+            self.need("f32__near_i32");
+            return self.each(types[0], result, &texts, |_, p| {
+                format!("f32__near_i32({})", p[0])
+            });
+        }
+        if let ([a, b], Op::Lt | Op::Le | Op::Gt | Op::Ge) = (args, op)
+            && matches!(
+                types[0],
+                Type::Scalar(Scalar::F32) | Type::Vector(Scalar::F32, _)
+            )
+            && let Some(result) = inst.results.first()
+        {
+            self.comparisons.insert(*result, (*a, *b));
+        }
+        if let ([a, b, condition], Op::Select) = (args, op)
+            && let Some((x, y)) = self.comparisons.get(condition).copied()
+            && ((x, y) == (*a, *b) || (x, y) == (*b, *a))
+        {
+            return self.lesser_or_greater(types[0], &texts, &constants);
+        }
+        if inst.results.iter().any(|v| self.cancelling.contains(v)) {
+            return self.kept_sum(op, types[0], &texts);
+        }
+        let divisor = constants.get(1).copied().flatten();
+        self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
     }
 
     /// Hides operands of which the target could make a zero that it knows: constants all together, and
@@ -657,6 +653,15 @@ impl Writer<'_> {
         }
         components.truncate(to.component_count() as usize);
         assemble(to, &components)
+    }
+
+    /// A sum or difference that nothing is to cancel.
+    pub(super) fn kept_sum(&mut self, op: Op, ty: Type, args: &[String]) -> String {
+        self.need(SUM);
+        let sign = if op == Op::Sub { "-" } else { "" };
+        self.each(ty, ty, args, |_, p| {
+            format!("{SUM}({}, {sign}{})", p[0], p[1])
+        })
     }
 }
 

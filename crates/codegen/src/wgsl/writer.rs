@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::memory_layout::Layouts;
-use invar_ir::{Const, Diagnostic, Kernel, Memory, Module, Rule, Span, Type, Uniformity, Value};
+use invar_ir::{
+    Const, Diagnostic, Kernel, Level, Memory, Module, Rule, Span, Type, Uniformity, Value,
+};
 
 use super::interface::WgslOptions;
 use super::names::Names;
@@ -151,5 +153,10 @@ impl Writer<'_> {
             };
             self.line(format!("// {source}{number}: {text}"));
         }
+    }
+
+    /// Whether all threads of the threadgroup come to the current instruction together.
+    pub(super) fn threadgroup_together(&self) -> bool {
+        self.uniformity.control(self.next_inst - 1) >= Level::Threadgroup
     }
 }
