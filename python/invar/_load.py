@@ -69,11 +69,7 @@ def load(
             return Module(path, _invar.decode(_content(path)), values)
         except ValueError as e:
             raise Error(f"{path}: {e}") from None
-    if text is None:
-        try:
-            text = _content(path).decode()
-        except UnicodeDecodeError as e:
-            raise Error(f"{path} is no text in UTF-8: {e.reason} at byte {e.start}") from None
+    text = _text(path) if text is None else text
     read = _invar.Shader if path.suffix == ".wgsl" else _invar.parse
     try:
         return Module(path, read(str(path), text), values)
@@ -86,6 +82,13 @@ def _content(path):
         return path.read_bytes()
     except OSError as e:
         raise Error(f"{path}: {e.strerror}") from None
+
+
+def _text(path):
+    try:
+        return _content(path).decode()
+    except UnicodeDecodeError as e:
+        raise Error(f"{path} is no text in UTF-8: {e.reason} at byte {e.start}") from None
 
 
 @entries

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from . import _invar
-from ._errors import ArgumentError, Error, VerifyError, entries, entry, reported
+from ._errors import ArgumentError, VerifyError, entries, entry, reported
 from ._invar import DiagnosticsError
 from ._launch import check as _check
-from ._load import LoadedKernel, Module, _content
+from ._load import LoadedKernel, Module, _text
 
-__all__ = "Library MetalKernel load metal_kernel".split()
+__all__ = "Library load metal_kernel".split()
 
 
 @entry
@@ -44,11 +44,7 @@ def load(
     ``defines`` macros. A kernel is compiled when it is asked for, and nothing else of the file.
     """
     path = pathlib.Path(file)
-    if text is None:
-        try:
-            text = _content(path).decode()
-        except UnicodeDecodeError as e:
-            raise Error(f"{path} is no text in UTF-8: {e.reason} at byte {e.start}") from None
+    text = _text(path) if text is None else text
     values = [(str(name), _number(name, value)) for name, value in (constants or {}).items()]
     macros = [name if value is None else f"{name}={value}" for name, value in (defines or {}).items()]
     folders = [os.fspath(folder) for folder in includes]
@@ -152,30 +148,14 @@ METAL_FUNC I elem_to_loc(I elem, constant const S *shape, constant const T *stri
 """
 
 
-@entry
-def metal_kernel(
-    name: str,
-    input_names: Sequence[str],
-    output_names: Sequence[str],
-    source: str,
-    header: str = "",
-    ensure_row_contiguous: bool = True,
-    atomic_outputs: bool = False,
-) -> MetalKernel:
+@entries
+class metal_kernel:
     """A kernel whose body is ``source``, as ``mx.fast.metal_kernel`` takes it.
 
     The body uses the arrays by their names, of an input ``x`` also ``x_shape``, ``x_strides`` and
     ``x_ndim``, and what it asks of the thread by Metal's names, such as ``thread_position_in_grid``.
     ``header`` stands in front of it. Inputs are made contiguous unless ``ensure_row_contiguous`` is false.
     """
-    return MetalKernel(
-        name, input_names, output_names, source, header, ensure_row_contiguous, atomic_outputs
-    )
-
-
-@entries
-class MetalKernel:
-    """A kernel of a string; from ``iv.metal.metal_kernel``."""
 
     def __init__(
         self,
@@ -183,9 +163,9 @@ class MetalKernel:
         input_names: Sequence[str],
         output_names: Sequence[str],
         source: str,
-        header: str,
-        ensure_row_contiguous: bool,
-        atomic_outputs: bool,
+        header: str = "",
+        ensure_row_contiguous: bool = True,
+        atomic_outputs: bool = False,
     ):
         if not name.isidentifier():
             raise ArgumentError(f"name={name!r}: a kernel's name is one word of letters, digits and `_`")
