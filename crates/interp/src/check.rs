@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use invar_ir::memory_layout::has_room;
 use invar_ir::print::Printed;
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::texture::stored;
 use invar_ir::{Const, Diagnostic, Diagnostics, Memory, Rule, Severity, Span, Verified};
 use invar_texture::TextureShape;
@@ -181,6 +182,19 @@ pub fn check_observed(
     options: &CheckOptions,
     observers: &mut [&mut dyn Observer],
 ) -> Result<Report, Diagnostics> {
+    with_room(PASSES_BYTES, || {
+        checked(module, kernel, dispatch, args, options, observers)
+    })
+}
+
+fn checked(
+    module: &Verified,
+    kernel: &str,
+    dispatch: &Dispatch,
+    args: &[Arg],
+    options: &CheckOptions,
+    observers: &mut [&mut dyn Observer],
+) -> Result<Report, Diagnostics> {
     let program = prepare(module, kernel, &options.run)?;
     check_promises(&program, dispatch, args, &options.run)?;
     // The copies that are run on, and what they are at the end.
@@ -201,6 +215,7 @@ pub fn check_observed(
         args,
         options,
         found: Vec::new(),
+        known: HashSet::new(),
         races: HashSet::new(),
         shown: Shown::default(),
         unfinished: None,
@@ -225,7 +240,7 @@ pub fn check_observed(
     } = check;
     let mut allowed: BTreeMap<usize, usize> = BTreeMap::new();
     let mut diagnostics = Vec::new();
-    for Finding { diagnostic, .. } in found {
+    for diagnostic in found {
         match options.allow.iter().position(|r| *r == diagnostic.rule) {
             Some(at) => *allowed.entry(at).or_default() += 1,
             None => diagnostics.push(diagnostic),
@@ -292,19 +307,14 @@ fn check_promises(
     check_contents(module, kernel, &grid, args)
 }
 
-/// What was found, and in which object.
-struct Finding {
-    diagnostic: Diagnostic,
-    object: Option<u32>,
-}
-
 /// A check on its way.
 struct Check<'a> {
     program: &'a Program,
     dispatch: &'a Dispatch,
     args: &'a [Arg<'a>],
     options: &'a CheckOptions,
-    found: Vec<Finding>,
+    found: Vec<Diagnostic>,
+    known: HashSet<FindingKey>,
     /// Races that were looked at twice.
     races: HashSet<RaceKey>,
     shown: Shown,
@@ -536,27 +546,27 @@ impl Check<'_> {
 
     /// Adds a finding unless one of the same rule at the same places and in the same object is there.
     fn merge(&mut self, new: Diagnostic, object: Option<u32>) {
-        let places = |d: &Diagnostic| {
-            let mut spans: Vec<_> = d.labels.iter().map(|l| l.span).collect();
-            // The same two places race whichever comes first.
-            spans.sort_by_key(|s| (s.source, s.start, s.end));
-            spans
-        };
-        let known = self.found.iter().any(|old| {
-            // That a run takes too long is said once, wherever each was stopped.
-            if new.rule == Rule::DeadlineExceeded {
-                return old.diagnostic.rule == new.rule;
-            }
-            old.diagnostic.rule == new.rule
-                && old.object == object
-                && places(&old.diagnostic) == places(&new)
-                && (new.span().source.is_some() || old.diagnostic.message == new.message)
-        });
-        if !known {
-            let diagnostic = new;
-            self.found.push(Finding { diagnostic, object });
+        if self.known.insert(finding_key(&new, object)) {
+            self.found.push(new);
         }
     }
+}
+
+/// What two findings have in common that are one to the reader: their rule, the object, the places, and what is said
+/// where there is no place.
+type FindingKey = (Rule, Option<u32>, Vec<Span>, Option<String>);
+
+fn finding_key(finding: &Diagnostic, object: Option<u32>) -> FindingKey {
+    // That a run takes too long is said once, wherever each was stopped.
+    if finding.rule == Rule::DeadlineExceeded {
+        return (finding.rule, None, Vec::new(), None);
+    }
+    let mut spans: Vec<Span> = finding.labels.iter().map(|l| l.span).collect();
+    // The same two places race whichever comes first.
+    spans.sort_by_key(|s| (s.source, s.start, s.end));
+    let message = finding.span().source.is_none();
+    let message = message.then(|| finding.message.clone());
+    (finding.rule, object, spans, message)
 }
 
 /// Lets observers see a second look's progress, and nothing else of it.

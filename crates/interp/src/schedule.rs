@@ -14,6 +14,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 
 use crate::access::Addresses;
@@ -73,8 +74,10 @@ pub fn run(
     options: &Options,
     observers: &mut [&mut dyn Observer],
 ) -> Result<Outcome, Diagnostics> {
-    let program = prepare(module, kernel, options)?;
-    run_program(&program, dispatch, args, options, false, observers)
+    with_room(PASSES_BYTES, || {
+        let program = prepare(module, kernel, options)?;
+        run_program(&program, dispatch, args, options, false, observers)
+    })
 }
 
 /// Compiles a kernel for a run.

@@ -32,6 +32,7 @@ use crate::inst::{Const, Inst, InstKind, MAX_NESTING, Memory, Region, Spaces, Va
 use crate::module::{Alloc, FloatMode, Kernel, Module, Param, ParamKind};
 use crate::ops::Imm;
 use crate::requires::{LaunchNumber, Required, Requirement};
+use crate::room::{PASSES_BYTES, with_room};
 use crate::span::Span;
 use crate::types::{ElementType, Type};
 
@@ -90,6 +91,10 @@ struct KernelForm<'a> {
 /// assert_eq!(binary::decode(&bytes), Ok(module));
 /// ```
 pub fn encode(module: &Module) -> Vec<u8> {
+    with_room(PASSES_BYTES, || encoded(module))
+}
+
+fn encoded(module: &Module) -> Vec<u8> {
     let Module {
         sources,
         calls,
@@ -222,6 +227,10 @@ impl Numbering {
 /// The first thing that is wrong, and where. Bytes that say more than a module does, or the same in
 /// another way than [`encode`], are wrong too.
 pub fn decode(bytes: &[u8]) -> Result<Module, DecodeError> {
+    with_room(PASSES_BYTES, || decoded(bytes))
+}
+
+fn decoded(bytes: &[u8]) -> Result<Module, DecodeError> {
     let mut reader = Reader { bytes, at: 0 };
     let module = reader.module().map_err(|message| DecodeError {
         offset: reader.at,

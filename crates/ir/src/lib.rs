@@ -14,7 +14,8 @@
 //! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
 //!   writing operations out by their definitions;
 //! - [`mod@verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
-//! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
+//! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where;
+//! - [`mod@room`]: room on the stack for walks over blocks, whatever thread they are on.
 
 pub mod binary;
 pub mod builder;
@@ -32,6 +33,7 @@ pub mod print;
 pub mod random;
 pub mod requires;
 pub mod rewrite;
+pub mod room;
 pub mod rules;
 pub mod span;
 pub mod text;

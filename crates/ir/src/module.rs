@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inst::{Const, Inst, InstKind, Memory, Region, Spaces, Value, ValueInfo};
 use crate::requires::Requirement;
+use crate::room::{PASSES_BYTES, with_room};
 use crate::span::{Call, Source, Span};
 use crate::texture::TextureType;
 use crate::types::{ElementType, Scalar, StructDef, Type};
@@ -302,15 +303,16 @@ impl Kernel {
     /// Calls `f` on every instruction in the order of the text, those of regions after the
     /// instruction that holds them.
     pub fn for_each_inst<'a>(&'a self, f: &mut dyn FnMut(&'a Inst)) {
-        fn region<'a>(r: &'a Region, f: &mut dyn FnMut(&'a Inst)) {
-            for inst in &r.insts {
-                f(inst);
-                for inner in inst.kind.regions() {
-                    region(inner, f);
-                }
-            }
+        let mut open = vec![self.body.insts.iter()];
+        while let Some(insts) = open.last_mut() {
+            let Some(inst) = insts.next() else {
+                open.pop();
+                continue;
+            };
+            f(inst);
+            let inner = inst.kind.regions().into_iter().rev();
+            open.extend(inner.map(|region| region.insts.iter()));
         }
-        region(&self.body, f);
     }
 
     /// Numbers the values in the order of their definition, drops those that nothing defines, and
@@ -335,7 +337,7 @@ impl Kernel {
                 new.define(value);
             }
         }
-        new.region(&mut self.body);
+        with_room(PASSES_BYTES, || new.region(&mut self.body));
         self.values = new.values;
         self.allocs = new.allocs;
         new.value_map
@@ -429,7 +431,7 @@ impl Module {
             kernel.params.iter_mut().for_each(|p| p.span = Span::NONE);
             let requires = kernel.requires.iter_mut();
             requires.for_each(|r| r.span = Span::NONE);
-            erase(&mut kernel.body);
+            with_room(PASSES_BYTES, || erase(&mut kernel.body));
         }
         module
     }
@@ -437,7 +439,9 @@ impl Module {
     /// Whether both are the same but for where they were written: the equality that parsing what was
     /// printed restores.
     pub fn same_up_to_spans(&self, other: &Module) -> bool {
-        self.without_spans() == other.without_spans()
+        with_room(PASSES_BYTES, || {
+            self.without_spans() == other.without_spans()
+        })
     }
 
     /// The kernel of that name.

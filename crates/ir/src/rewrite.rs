@@ -8,6 +8,7 @@ use crate::builder::KernelBuilder;
 use crate::diagnostic::Diagnostics;
 use crate::inst::{Inst, InstKind, Region, Value, Values};
 use crate::module::{Kernel, Module, ParamKind};
+use crate::room::{PASSES_BYTES, with_room};
 use crate::types::Type;
 
 /// What stands for an instruction's results.
@@ -24,6 +25,14 @@ pub type Replacement = Option<SmallVec<[Value; 1]>>;
 /// # Panics
 /// If there is no kernel of that number.
 pub fn rewrite(
+    module: Module,
+    index: usize,
+    f: &mut dyn FnMut(&mut KernelBuilder, &Inst) -> Replacement,
+) -> Result<Module, Diagnostics> {
+    with_room(PASSES_BYTES, || rewritten(module, index, f))
+}
+
+fn rewritten(
     module: Module,
     index: usize,
     f: &mut dyn FnMut(&mut KernelBuilder, &Inst) -> Replacement,

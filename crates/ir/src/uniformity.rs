@@ -31,6 +31,7 @@
 use crate::inst::{AtomicOp, Inst, InstKind, Memory, Place, Region, Scope, Step, Value, Values};
 use crate::module::{Access, AddressSpace, Kernel, Module};
 use crate::ops::{Dim, Imm, Op, ResultUniformity};
+use crate::room::{PASSES_BYTES, with_room};
 use crate::span::Span;
 use crate::types::{Scalar, Type};
 
@@ -157,6 +158,10 @@ pub(crate) struct Reason {
 /// # Panics
 /// If the kernel is not one that [`crate::verify()`] would pass in its ids and its nesting.
 pub fn analyse(module: &Module, kernel: &Kernel) -> Uniformity {
+    with_room(PASSES_BYTES, || analysed(module, kernel))
+}
+
+fn analysed(module: &Module, kernel: &Kernel) -> Uniformity {
     let array_count = kernel.allocs.len();
     let count = kernel.values.len() + array_count;
     let threads = kernel.threadgroup_size.map(thread_count);

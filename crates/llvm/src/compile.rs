@@ -15,6 +15,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use invar_codegen::passes::textures::NOT_WRITTEN;
 use invar_codegen::pipeline::{accesses_of_copies, for_cpu};
+use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Module, ParamKind, Rule, Span, Verified};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
@@ -53,11 +54,13 @@ pub fn compile(
     kernel: &str,
     options: &CompileOptions,
 ) -> Result<Object, Diagnostics> {
-    let ((bytes, cold_paths), info) = generate(module, kernel, options, |compiled| {
-        let cold_paths = compiled
-            .has_cold_paths
-            .then(|| split_module(&compiled.module, compiled.most_improved));
-        Ok((compiled.object()?, cold_paths))
+    let ((bytes, cold_paths), info) = with_room(COMPILER_BYTES, || {
+        generate(module, kernel, options, |compiled| {
+            let cold_paths = compiled
+                .has_cold_paths
+                .then(|| split_module(&compiled.module, compiled.most_improved));
+            Ok((compiled.object()?, cold_paths))
+        })
     })?;
     Ok(Object {
         bytes,
@@ -72,6 +75,10 @@ pub fn compile(
 /// # Errors
 /// If these are no cold paths, or LLVM fails.
 pub fn compile_cold_paths(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, String> {
+    with_room(COMPILER_BYTES, || cold_paths_compiled(cold_paths, target))
+}
+
+fn cold_paths_compiled(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, String> {
     library::load()?;
     let machine = target.processor().machine(OptimizationLevel::Default)?;
     let told = Told::default();
@@ -161,18 +168,20 @@ pub fn emit(
     options: &CompileOptions,
     text: Text,
 ) -> Result<String, Diagnostics> {
-    let (text, _) = generate(module, kernel, options, |compiled| {
-        Ok(match text {
-            Text::Llvm => {
-                compiled.run_passes()?;
-                compiled.module.print_to_string().to_string()
-            }
-            Text::Asm => {
-                let buffer = compiled.written(FileType::Assembly)?;
-                String::from_utf8_lossy(buffer.as_slice())
-                    .trim_end_matches('\0')
-                    .to_string()
-            }
+    let (text, _) = with_room(COMPILER_BYTES, || {
+        generate(module, kernel, options, |compiled| {
+            Ok(match text {
+                Text::Llvm => {
+                    compiled.run_passes()?;
+                    compiled.module.print_to_string().to_string()
+                }
+                Text::Asm => {
+                    let buffer = compiled.written(FileType::Assembly)?;
+                    String::from_utf8_lossy(buffer.as_slice())
+                        .trim_end_matches('\0')
+                        .to_string()
+                }
+            })
         })
     })?;
     Ok(text)

@@ -14,6 +14,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, KernelBuilder, Module, Rule, Span};
 use invar_llvm::foreign;
 use invar_wgsl::{Entry, Resource};
@@ -73,6 +74,10 @@ impl Library {
     /// There is no clang; what clang says is wrong with the source, at its place; the kernel is not there, or
     /// something in it is not supported, with its line.
     pub fn kernels(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
+        with_room(COMPILER_BYTES, || self.translated(kernel))
+    }
+
+    fn translated(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
         let compiled = self.compile(kernel)?;
         let all = self.translate(&compiled, &mut |name, _| kernel.is_none_or(|k| k == name))?;
         match (all.entries.is_empty(), all.refused.first()) {
@@ -92,6 +97,10 @@ impl Library {
     /// # Errors
     /// As [`Library::kernels`], but for what kernels have in them.
     pub fn names(&self) -> Result<Vec<(String, String)>, Diagnostics> {
+        with_room(COMPILER_BYTES, || self.read_names())
+    }
+
+    fn read_names(&self) -> Result<Vec<(String, String)>, Diagnostics> {
         let compiled = self.compile(Some(""))?;
         let module = foreign::Module::read(&compiled.ir).map_err(|why| one(unreadable(&why)))?;
         let annotations = module.annotations();
@@ -127,7 +136,7 @@ impl Library {
     /// # Errors
     /// As [`Library::names`].
     pub fn constant_names(&self) -> Result<Vec<String>, Diagnostics> {
-        let compiled = self.compile(Some(""))?;
+        let compiled = with_room(COMPILER_BYTES, || self.compile(Some("")))?;
         Ok(compiled.constants.into_iter().map(|c| c.name).collect())
     }
 

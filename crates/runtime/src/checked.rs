@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use invar_interp::{Arg, CheckOptions, Dispatch, Observer, Options, Verdict, check_observed};
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Diagnostics, Order, ParamKind, Rule, Scalar, Type, Verified};
 use invar_texture::TextureShape;
@@ -18,7 +19,6 @@ use crate::capabilities::ALL_ATOMICS;
 use crate::device::Kind;
 use crate::environment;
 use crate::error::failed;
-use crate::room::{PASSES_BYTES, with_room};
 use crate::task::{JobSlot, Task};
 use crate::{Capabilities, Device, Error, task};
 

@@ -39,7 +39,6 @@ mod placement;
 mod print;
 mod program;
 mod queue;
-mod room;
 mod sync;
 mod task;
 mod texture;

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use invar_codegen::passes::print::{self, Prints};
 use invar_interp::{Dispatch, check_arguments, check_grid, check_requirements};
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, ParamKind, Rule, Verified, verify};
 
 use crate::argument::check_overlap;
 use crate::backend::{Call, CompileOptions, Executable, Ready, Source};
 use crate::devices;
-use crate::room::{PASSES_BYTES, with_room};
 use crate::task::JobSlot;
 use crate::texture::ByFormats;
 use crate::{Arg, Device, Error};

@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Source, Span};
 use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
@@ -93,6 +94,10 @@ impl Shader {
     /// # Errors
     /// What naga says is wrong with the text, at its place in it; the source is the only one, of number 0.
     pub fn parse(name: &str, text: &str) -> Result<Shader, Diagnostics> {
+        with_room(COMPILER_BYTES, || Shader::parsed(name, text))
+    }
+
+    fn parsed(name: &str, text: &str) -> Result<Shader, Diagnostics> {
         // Some editors begin a text so; columns count from behind it.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let text: Arc<str> = text.into();
@@ -189,9 +194,11 @@ impl Shader {
     /// # Ok::<(), invar_ir::Diagnostics>(())
     /// ```
     pub fn lints(&self) -> Vec<Diagnostic> {
-        let mut all = alias::lints(&self.module, &self.lines);
-        all.extend(uniformity::lints(&self.module, &self.lines));
-        all
+        with_room(COMPILER_BYTES, || {
+            let mut all = alias::lints(&self.module, &self.lines);
+            all.extend(uniformity::lints(&self.module, &self.lines));
+            all
+        })
     }
 
     /// The names of the overrides that have to have a value when kernels are made, since a size depends
@@ -226,6 +233,14 @@ impl Shader {
     /// There is no such entry point; something in it is not supported, with its line; an override
     /// has no value that it needs.
     pub fn kernels(
+        &self,
+        entry: Option<&str>,
+        overrides: &[(String, f64)],
+    ) -> Result<Kernels, Diagnostics> {
+        with_room(COMPILER_BYTES, || self.translated(entry, overrides))
+    }
+
+    fn translated(
         &self,
         entry: Option<&str>,
         overrides: &[(String, f64)],

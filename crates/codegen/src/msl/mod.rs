@@ -46,6 +46,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use invar_ir::ops::{Meaning, Op};
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{
     Access, AddressSpace, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind, Kernel,
     Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Value, Verified,
@@ -97,6 +98,10 @@ pub fn write(
     kernel: &str,
     options: &MslOptions,
 ) -> Result<Source, Diagnostics> {
+    with_room(PASSES_BYTES, || written(verified, kernel, options))
+}
+
+fn written(verified: &Verified, kernel: &str, options: &MslOptions) -> Result<Source, Diagnostics> {
     let mut module = Module::clone(verified);
     module.kernels.retain(|k| &*k.name == kernel);
     let Some(found) = module.kernels.first() else {

@@ -38,6 +38,7 @@ mod unroll;
 
 use std::time::{Duration, Instant};
 
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Rule, Span, verify};
 
 pub use options::PassOptions;
@@ -125,6 +126,15 @@ pub struct Timing {
 /// # Panics
 /// If there is no kernel of that number.
 pub fn run(
+    module: Module,
+    index: usize,
+    names: &[&str],
+    options: &PassOptions,
+) -> Result<(Module, Vec<Timing>), Diagnostics> {
+    with_room(PASSES_BYTES, || run_in_room(module, index, names, options))
+}
+
+fn run_in_room(
     module: Module,
     index: usize,
     names: &[&str],

@@ -42,6 +42,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::memory_layout::Layouts;
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{
     AddressSpace, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind, Rule,
     Scalar, Span, Type, Uniformity, Verified, analyse,
@@ -114,6 +115,10 @@ pub fn write(
     kernel: &str,
     options: &WgslOptions,
 ) -> Result<Source, Diagnostics> {
+    with_room(PASSES_BYTES, || written(module, kernel, options))
+}
+
+fn written(module: &Verified, kernel: &str, options: &WgslOptions) -> Result<Source, Diagnostics> {
     let fail = |rule, span, message: String| {
         Err(Diagnostics(vec![Diagnostic::error(rule, span, message)]))
     };

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{
     Access, Call, CallId, Const, Diagnostic, Diagnostics, FloatMode, KernelBuilder, Memory, Module,
     ParamKind, Place, Position, Rule, Source, SourceId, Span, StructId, Value, Verified, verify,
@@ -281,7 +282,12 @@ impl Definition {
     }
 }
 
+/// Blocks of the body are closures, which call each other as deep as blocks nest.
 fn define<K: Kernel>() -> Result<Verified, Error> {
+    with_room(PASSES_BYTES, defined::<K>)
+}
+
+fn defined<K: Kernel>() -> Result<Verified, Error> {
     let mut builder = KernelBuilder::new(Module::default(), K::NAME);
     let attributes = K::ATTRIBUTES;
     let kernel = builder.kernel_mut();

@@ -33,6 +33,7 @@ use crate::inst::{Const, InstKind, Value};
 use crate::module::Module;
 use crate::ops::{Imm, Meaning, Op, Swizzle};
 use crate::rewrite::rewrite;
+use crate::room::{PASSES_BYTES, with_room};
 use crate::rules::Rule;
 use crate::types::{Scalar, Type};
 
@@ -88,6 +89,13 @@ pub const MAX_EXPANDED_VALUES: usize = 1 << 20;
 /// `limit-exceeded` if a kernel would have more than [`MAX_EXPANDED_VALUES`] values; else only for an expansion
 /// that does not fit its own signature, which a test rules out.
 pub fn expand(
+    module: Module,
+    keep: &dyn Fn(Op, Imm, &[Type]) -> bool,
+) -> Result<Module, Diagnostics> {
+    with_room(PASSES_BYTES, || expanded(module, keep))
+}
+
+fn expanded(
     module: Module,
     keep: &dyn Fn(Op, Imm, &[Type]) -> bool,
 ) -> Result<Module, Diagnostics> {

@@ -18,6 +18,7 @@ use crate::inst::{Const, Value};
 use crate::memory_layout::{MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
 use crate::module::{Access, ConstantArray, FloatMode, FunctionConstant, Module};
 use crate::requires::Requirement;
+use crate::room::{PASSES_BYTES, with_room};
 use crate::rules::Rule;
 use crate::span::{Position, Source, Span};
 use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
@@ -53,22 +54,24 @@ pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
                 .help("split it, and keep large data in buffers"),
         ]));
     }
-    let mut parser = Parser::new(Lexer::new(text));
-    parser.module.sources.push(Source {
-        name: name.into(),
-        text: text.into(),
-    });
-    parser.module();
-    if parser.errors.is_empty() {
-        return Ok(parser.module);
-    }
-    let draft = Draft {
-        module: parser.module,
-        errors: parser.errors,
-        more: parser.more,
-        poison: parser.poison,
-    };
-    Err(draft.diagnostics())
+    with_room(PASSES_BYTES, || {
+        let mut parser = Parser::new(Lexer::new(text));
+        parser.module.sources.push(Source {
+            name: name.into(),
+            text: text.into(),
+        });
+        parser.module();
+        if parser.errors.is_empty() {
+            return Ok(parser.module);
+        }
+        let draft = Draft {
+            module: parser.module,
+            errors: parser.errors,
+            more: parser.more,
+            poison: parser.poison,
+        };
+        Err(draft.diagnostics())
+    })
 }
 
 /// An error has been recorded; the caller goes on after the broken part.

@@ -15,6 +15,7 @@ use crate::inst::{
 };
 use crate::module::{ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
 use crate::ops::Imm;
+use crate::room::{PASSES_BYTES, with_room};
 use crate::texture::TextureFunction;
 use crate::types::{ElementType, StructDef, Type};
 
@@ -36,11 +37,11 @@ impl Display for Module {
             if i > 0 || declares {
                 f.write_str("\n")?;
             }
-            Printer {
+            let printer = Printer {
                 module: self,
                 kernel,
-            }
-            .kernel(f)?;
+            };
+            with_room(PASSES_BYTES, || printer.kernel(f))?;
         }
         Ok(())
     }

@@ -48,6 +48,7 @@ use std::ops::Deref;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::inst::Value;
 use crate::module::{Kernel, Module};
+use crate::room::{PASSES_BYTES, with_room};
 use crate::rules::Rule;
 use crate::span::Span;
 
@@ -146,6 +147,10 @@ impl Draft {
     }
 
     fn check(&self) -> Errors {
+        with_room(PASSES_BYTES, || self.checked())
+    }
+
+    fn checked(&self) -> Errors {
         let mut errors = Errors {
             more: self.more,
             ..Errors::default()

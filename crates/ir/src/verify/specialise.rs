@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::inst::{Const, InstKind, Region};
 use crate::module::{Kernel, Module};
 use crate::requires::{LaunchNumber, Required};
+use crate::room::{PASSES_BYTES, with_room};
 use crate::rules::Rule;
 use crate::span::Span;
 
@@ -70,6 +71,10 @@ impl Verified {
     /// Each constant that has neither a value nor a default, each value that names no constant, names one
     /// again, or has another type, and what a kernel requires of constants alone and does not hold.
     pub fn specialise(self, constants: &[(ConstantKey, Const)]) -> Result<Verified, Diagnostics> {
+        with_room(PASSES_BYTES, || self.specialised(constants))
+    }
+
+    fn specialised(self, constants: &[(ConstantKey, Const)]) -> Result<Verified, Diagnostics> {
         let mut module = self.0;
         let declared = std::mem::take(&mut module.function_constants);
         let mut errors = Errors::default();

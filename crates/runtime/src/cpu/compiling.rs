@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, Once, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use invar_ir::Rule;
+use invar_ir::room::{COMPILER_BYTES, with_room};
 
 use crate::Error;
 use crate::error::failed;
 use crate::fork;
 use crate::interrupt;
-use crate::room::{COMPILER_BYTES, with_room};
 use crate::sync::lock;
 
 /// How often a thread that waits looks whether it may go on waiting.
@@ -59,11 +59,11 @@ impl<T: Clone + Send + 'static> Compilation<T> {
         UNDER_WAY.fetch_add(1, Ordering::AcqRel);
         let builder = std::thread::Builder::new()
             .name("invar-compiler".to_string())
-            .stack_size(COMPILER_BYTES);
+            .stack_size(2 * COMPILER_BYTES);
         let started = builder.spawn(move || own.run(&there));
         if started.is_err() {
             // Where no thread can be had, the caller cannot leave.
-            with_room(COMPILER_BYTES / 2, || compilation.run(&work));
+            with_room(COMPILER_BYTES, || compilation.run(&work));
         }
         compilation
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use invar_interp::GridSizes;
+use invar_ir::room::with_room;
 use invar_ir::{InstKind, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, ColdPaths, Entry, Launch, NO_COLD_PATH, SCRATCH_ALIGNMENT};
 
@@ -16,7 +17,6 @@ use super::regrouping::Regrouping;
 use super::streaming::least_bytes;
 use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
 use crate::error::failed;
-use crate::room::with_room;
 use crate::sync::lock;
 use crate::task::{self, JobSlot, Task};
 use crate::{Arg, Capabilities, Error, environment};

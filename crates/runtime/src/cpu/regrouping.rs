@@ -10,12 +10,12 @@ use invar_codegen::passes::regroup::{
     Grids, Regrouped, Threadgroups, regroup, threads_are_independent,
 };
 use invar_interp::GridSizes;
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Dim, verify};
 
 use super::native::Form;
 use crate::Arg;
 use crate::backend::Source;
-use crate::room::{PASSES_BYTES, with_room};
 use crate::sync::lock;
 
 /// So many sizes of threadgroups have forms of their own, for a kernel that asks for them; others run as written.

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use invar_ir::ParamKind;
+use invar_ir::room::{COMPILER_BYTES, with_room};
 
 use super::buffer::{GpuArg, GpuBuffer};
 use super::handle::Gpu;
@@ -21,7 +22,6 @@ use crate::argument::Components;
 use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
 use crate::error::failed;
 use crate::memory::{self, Memory};
-use crate::room::{COMPILER_BYTES, with_room};
 use crate::task::{self, InOrder, JobSlot, Task};
 use crate::{Arg, Capabilities, Error};
 
@@ -265,7 +265,7 @@ impl Job {
 impl task::Job for Job {
     fn run(&self, task: &Arc<Task>, _first: u64, _count: u64) -> Result<(), Error> {
         catch_unwind(AssertUnwindSafe(|| {
-            with_room(COMPILER_BYTES / 2, || self.run_all(task))
+            with_room(COMPILER_BYTES, || self.run_all(task))
         }))
         .unwrap_or_else(|panic| Err(failed("GPU device", &*panic)))
     }

@@ -3,13 +3,15 @@
 
 use std::thread::Builder;
 
+use invar_codegen::{msl, wgsl};
+use invar_interp::{CheckOptions, check};
 use invar_ir::{Verified, binary, text, verify};
 use invar_runtime::{Arg, Buffer, Device, Dispatch};
 
 use crate::common::hosts;
 
 /// What users give threads who have thousands of them.
-const SMALL: usize = 64 << 10;
+const SMALL: usize = 32 << 10;
 /// What Rust gives threads.
 const USUAL: usize = 2 << 20;
 
@@ -160,18 +162,28 @@ fn nested() -> String {
 #[test]
 fn blocks_may_nest_as_deep_as_is_allowed_on_any_stack() {
     let source = nested();
-    // Front ends and the verifier on what Rust gives threads.
-    let module = on_a_stack_of(USUAL / 4, || {
+    let module = on_a_stack_of(SMALL, || {
         let module = module(&source);
         let printed = module.to_string();
-        assert_eq!(
-            text::parse("k.inv", &printed).expect("parsed").to_string(),
-            printed
-        );
+        let again = text::parse("k.inv", &printed).expect("parsed");
+        assert_eq!(again.to_string(), printed);
+        assert!(again.same_up_to_spans(&module));
         let bytes = binary::encode(&module);
         let decoded = verify(binary::decode(&bytes).expect("decoded")).expect("verified");
         assert_eq!(binary::encode(&decoded), bytes);
-        module
+        let broken = source.replace("%w = add %v, %one", "%w = add %v, %none");
+        let errors = text::parse("k.inv", &broken).expect_err("no such name");
+        assert_eq!(errors.0.len(), 1, "{errors}");
+        module.specialise(&[]).expect("there are no constants")
+    });
+    on_a_stack_of(SMALL, || {
+        msl::write(&module, "k", &msl::MslOptions::default()).expect("MSL");
+        let options = wgsl::WgslOptions::new(wgsl::Features::default(), [16, 1, 1]);
+        wgsl::write(&module, "k", &options).expect("WGSL");
+        let dispatch = Dispatch::linear(16, 16);
+        let args = [invar_interp::Arg::zeros(64)];
+        let options = CheckOptions::default();
+        check(&module, "k", &dispatch, &args, &options).expect("it runs");
     });
     let expected: Vec<u32> = (0..48).map(|i| 4 + i).collect();
     for device in hosts() {

@@ -159,3 +159,32 @@ fn names_are_the_authors() {
         assert!(text.contains(name) || name == "%n", "{name}\n{text}");
     }
 }
+
+/// What users give threads who have thousands of them. (Where it does not suffice, the process ends without a word.)
+#[test]
+fn deep_shaders_are_read_on_small_stacks() {
+    let deep = 60;
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+         @compute @workgroup_size(64)
+         fn main(@builtin(global_invocation_id) id: vec3u) {{
+             var v = x[id.x];
+             {}
+             v = {}v{};
+             {}
+             x[id.x] = v;
+         }}",
+        "if v > 1u {\n".repeat(deep),
+        "(1u + ".repeat(deep),
+        ")".repeat(deep),
+        "}".repeat(deep),
+    );
+    let thread = std::thread::Builder::new().stack_size(32 << 10);
+    let read = thread.spawn(move || {
+        let shader = invar_wgsl::Shader::parse("deep.wgsl", &text)?;
+        assert_eq!(shader.lints().len(), 0);
+        verify(shader.kernels(None, &[])?.module).map(|module| module.kernels.len())
+    });
+    let kernels = read.expect("it starts").join().expect("it ends");
+    assert_eq!(kernels, Ok(1));
+}
