@@ -56,6 +56,8 @@ struct Outcome {
     races: Vec<Race>,
     /// Findings at further pairs of places.
     not_kept: u64,
+    /// Objects at which a second look did not find every pair of places.
+    cut: HashSet<Object>,
     racy: Vec<Racy>,
     equal_stores: Vec<u32>,
     unordered_atomics: Vec<u32>,
@@ -146,7 +148,9 @@ impl DataRaces {
             race.why = unpaired.why(i, line, name);
         }
         let known: HashMap<_, _> = self.keys().zip(0..).collect();
-        for mut race in self.merged(detector.pairs()) {
+        let pairs = detector.pairs();
+        self.outcome.cut = pairs.cut;
+        for mut race in self.merged(pairs.reports) {
             match known.get(&self.key(&race)) {
                 // Other places may have been the first to race at some of its locations.
                 Some(at) => {
@@ -243,8 +247,12 @@ impl DataRaces {
                 Class::EqualStores => Rule::EqualStores,
             };
             let number = self.number(object);
+            let least = match self.outcome.cut.contains(&object) {
+                true => "at least ",
+                false => "",
+            };
             let message = format!(
-                "at `{}`, {} more pairs of places race; {SHOWN} are shown",
+                "at `{}`, {least}{} more pairs of places race; {SHOWN} are shown",
                 self.about[number as usize].name,
                 count - SHOWN
             );
@@ -835,6 +843,7 @@ impl DataRaces {
             unordered_atomics: numbers(&verdict.unordered_atomics_in),
             races: self.merged(verdict.reports),
             not_kept: verdict.not_kept,
+            cut: HashSet::new(),
             racy: verdict.racy,
         };
         Ok(())

@@ -12,13 +12,13 @@ use super::memory::{Memory, Recorder};
 use super::release::{MESSAGE_SPACES, Message, Released};
 use super::report::Reports;
 use super::shadow::{Clocks, Sizes, View};
-use super::watch::Watch;
+use super::watch::{Pairs, Watch};
 use super::word::{
     ATOMIC_READ, ATOMIC_WRITE, COLLECTIVE, COPY, LANE, Layout, READ, WRITE, kind_of,
 };
 use super::{
     Atomic, AtomicAccess, Batch, Commuting, Config, CopyId, Declaration, Error, Lanes, Object,
-    Racy, Region, Report, Simdgroup, Site, Space, Spaces, Threadgroup, Verdict,
+    Racy, Region, Simdgroup, Site, Space, Spaces, Threadgroup, Verdict,
 };
 
 /// The happens-before in which accesses to a space are ordered by acquire and release too.
@@ -236,9 +236,9 @@ impl Detector {
         Ok(detector)
     }
 
-    /// What a second look has found: each pair of sites that races, and at how many of the locations.
-    pub fn pairs(self) -> Vec<Report> {
-        self.memory.watch.map_or(Vec::new(), Watch::reports)
+    /// What a second look has found.
+    pub(crate) fn pairs(self) -> Pairs {
+        self.memory.watch.map_or(Pairs::default(), Watch::found)
     }
 
     /// A threadgroup starts: the one with this number in the grid and this many threads.

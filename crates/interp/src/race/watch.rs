@@ -3,23 +3,38 @@
 //! The detector stops recording at a location with its first race, and merges accesses that race with
 //! the same others. So what races with what, line by line, takes a second look at the same schedule,
 //! with a history of the few locations that are looked at.
+//!
+//! All pairs of n places are n² / 2. Of each location the history has the [`PLACES`] places that came last, so that
+//! what is found, and the time that it takes, grow as the number of places does. Where there were more, there may be
+//! more pairs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::shadow::{Flight, View};
-use super::word::{KIND_MASK, Layout, conflicts, kind_of};
+use super::word::{KIND_MASK, conflicts, kind_of};
 use super::{Access, Class, Declaration, Object, Party, Racy, Report, Site};
 
 /// How many accesses of one kind at one place are kept for a location, the latest.
 const RECENT: usize = 16;
+/// At how many places.
+const PLACES: usize = 64;
 
 type Pair = (Site, Access, Site, Access);
 
 #[derive(Debug)]
 struct Location {
     class: Class,
-    words: Vec<u64>,
+    /// In the order of their first accesses.
+    places: VecDeque<Place>,
     pairs: HashSet<Pair>,
+}
+
+/// The accesses of one kind that one place has made, the latest last.
+#[derive(Debug)]
+struct Place {
+    site: Site,
+    kind: u64,
+    words: VecDeque<u64>,
 }
 
 /// An object, the threadgroup if it has its own, and the number of the location.
@@ -30,6 +45,17 @@ pub(super) struct Watch {
     locations: HashMap<Key, Location>,
     reports: Vec<Report>,
     by_pair: HashMap<(Class, Object, Pair), usize>,
+    /// Objects with a location that more places came to than its history has.
+    cut: HashSet<Object>,
+}
+
+/// What a second look has found.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    /// Every pair of places that was seen to race, in the order found, and at how many locations.
+    pub(crate) reports: Vec<Report>,
+    /// Objects at which more pairs may race.
+    pub(crate) cut: HashSet<Object>,
 }
 
 /// The same whichever was executed first.
@@ -54,7 +80,7 @@ impl Watch {
             );
             let location = locations.entry(key).or_insert_with(|| Location {
                 class: racy.class,
-                words: Vec::new(),
+                places: VecDeque::new(),
                 pairs: HashSet::new(),
             });
             if racy.class == Class::DataRace {
@@ -65,6 +91,7 @@ impl Watch {
             locations,
             reports: Vec::new(),
             by_pair: HashMap::new(),
+            cut: HashSet::new(),
         }
     }
 
@@ -83,15 +110,26 @@ impl Watch {
             return;
         };
         let object = Object(key.0);
+        let new = view.me | kind;
+        let second = view.layout.party(new);
         let flying = flights.iter().filter(|f| Some(f.copy) != own);
         let flying = flying.filter(|f| f.touches(key.2)).map(|f| f.word);
-        let unordered = location.words.iter().copied().filter(|w| !view.ordered(*w));
-        let new = view.me | kind;
-        for with in unordered.chain(flying) {
+        let mut found: Vec<u64> = Vec::new();
+        for place in &location.places {
+            let Some(last) = place.words.back().filter(|_| conflicts(place.kind, kind)) else {
+                continue;
+            };
+            // Once a pair is known, it does not matter which of its accesses race.
+            let pair = pair_of(&view.layout.party(*last), &second);
+            if !location.pairs.contains(&pair) {
+                found.extend(place.words.iter().copied().find(|w| !view.ordered(*w)));
+            }
+        }
+        for with in found.into_iter().chain(flying) {
             if !conflicts(kind_of(with), kind) {
                 continue;
             }
-            let (first, second) = (view.layout.party(with), view.layout.party(new));
+            let first = view.layout.party(with);
             let pair = pair_of(&first, &second);
             if !location.pairs.insert(pair) {
                 continue;
@@ -114,31 +152,45 @@ impl Watch {
                 });
             }
         }
-        if record {
-            location.record(&view.layout, new);
+        if record && location.record(second.site, new) {
+            self.cut.insert(object);
         }
     }
 
-    /// Every pair of places that was seen to race, in the order found.
-    pub(super) fn reports(self) -> Vec<Report> {
-        self.reports
+    pub(super) fn found(self) -> Pairs {
+        Pairs {
+            reports: self.reports,
+            cut: self.cut,
+        }
     }
 }
 
 impl Location {
-    fn record(&mut self, layout: &Layout, new: u64) {
-        if self.words.contains(&new) {
-            return;
+    /// Notes an access; whether another place was forgotten for it.
+    fn record(&mut self, site: Site, new: u64) -> bool {
+        let kind = new & KIND_MASK;
+        let known = self
+            .places
+            .iter_mut()
+            .find(|p| p.site == site && p.kind == kind);
+        if let Some(Place { words, .. }) = known {
+            if !words.contains(&new) {
+                if words.len() == RECENT {
+                    words.pop_front();
+                }
+                words.push_back(new);
+            }
+            return false;
         }
-        let place = |word: u64| (layout.party(word).site, word & KIND_MASK);
-        let mut alike = self.words.iter().enumerate();
-        let first = alike
-            .find(|(_, w)| place(**w) == place(new))
-            .map(|(i, _)| i);
-        let more = alike.filter(|(_, w)| place(**w) == place(new)).count();
-        if let Some(first) = first.filter(|_| more + 1 >= RECENT) {
-            self.words.remove(first);
+        let full = self.places.len() == PLACES;
+        if full {
+            self.places.pop_front();
         }
-        self.words.push(new);
+        self.places.push_back(Place {
+            site,
+            kind,
+            words: VecDeque::from([new]),
+        });
+        full
     }
 }

@@ -555,3 +555,32 @@ fn rows_of_a_copy_that_lie_beyond_its_objects_are_counted_and_cost_nothing() {
     assert_eq!(y(&report), [5, 6, 9, 9, 9, 9, 9, 9]);
     assert_eq!(message(&report), "");
 }
+
+/// All pairs of so many places would be half their square: what is looked at grows as their number.
+#[test]
+fn r1_very_many_places_that_race_at_one_location() {
+    for (places, most) in [(40, None), (2000, Some(2000 * 70))] {
+        let stores = "store %x[%zero], %t\n".repeat(places);
+        let source = format!(
+            "kernel @k(%x: device read_write u32) {{
+                 %t = thread_position_in_grid x
+                 %zero = const u32 0
+                 {stores}
+             }}"
+        );
+        let report = checked(&source, Dispatch::linear(64, 64), &[Arg::zeros(4)]);
+        let rule = Rule::DataRace;
+        let races = report.diagnostics.iter().filter(|d| d.rule == rule);
+        let last = races.last().expect("races").message.clone();
+        let (_, count) = last.split_once("`, ").expect("a count");
+        let (count, _) = count.split_once(" more pairs").expect("a count");
+        match most {
+            None => assert_eq!(count, (places * (places + 1) / 2 - 8).to_string()),
+            Some(most) => {
+                let count = count.strip_prefix("at least ").expect("not all are found");
+                let count: usize = count.parse().expect("a number");
+                assert!((places..most).contains(&count), "{count}");
+            }
+        }
+    }
+}
