@@ -96,6 +96,23 @@ impl Number {
         }
     }
 
+    /// Makes an object of a launch that large; other numbers stay as they are.
+    pub fn set(self, launch: &mut Launch, to: i128) {
+        match self {
+            Number::Length(i) => {
+                if let Some(length) = launch.numbers.get_mut(i) {
+                    *length = Some(to);
+                }
+            }
+            Number::Texels(i, d) => drop(launch.texels.insert((i, d), to)),
+            Number::Argument(_)
+            | Number::Constant(_)
+            | Number::Grid(_)
+            | Number::Groups(_)
+            | Number::Threadgroup(_) => {}
+        }
+    }
+
     fn form(self, subject: &Subject<'_>, q: &mut Query) -> Linear {
         self.int(subject, q).form
     }
@@ -166,6 +183,16 @@ impl Condition {
             Condition::Below(number, bound) => number.of(launch)? <= *bound,
             Condition::Multiple(number, of) => number.of(launch)? % of == 0,
         })
+    }
+
+    /// What its upper side has to be at least in a launch that says all of the lower one.
+    pub fn needs(&self, launch: &Launch) -> Option<i128> {
+        match self {
+            Condition::AtMost(term, bound) if bound.factor == 1 && bound.numbers.len() == 1 => {
+                term.of_launch(launch)
+            }
+            Condition::AtMost(..) | Condition::Below(..) | Condition::Multiple(..) => None,
+        }
     }
 
     /// Of a number that is a multiple, has the question write it as that: whole numbers that are left of

@@ -13,7 +13,7 @@ use crate::certificate::{self, Proof};
 use crate::condition::{Condition, Number};
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear, Problem};
-use crate::query::Query;
+use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve};
 use crate::value::{LARGEST_TEXTURE, Thread, Val, range};
@@ -75,6 +75,26 @@ pub enum Extent<'k> {
     Sample(Option<Value>),
     /// Unknown: an async copy.
     Open,
+}
+
+/// A way in which an access may be out of bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Direction {
+    /// The index that says where it is.
+    pub index: Value,
+    /// Among what.
+    pub among: Among,
+}
+
+/// What an index counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// Elements of the object.
+    Elements,
+    /// Texels in a direction.
+    Texels(Dim),
+    /// So many parts of an array, a vector or a matrix.
+    Parts(i128),
 }
 
 /// How two threads that meet are related.
@@ -744,16 +764,29 @@ impl<'k> Subject<'k> {
         Some(at)
     }
 
-    /// The directions in which an access may be out of bounds, each with the index that says where it is: one
-    /// of a buffer's, and of a texture one for each coordinate that is not brought into it.
-    pub fn directions(&self, number: usize) -> Vec<(Dim, Value)> {
+    /// The directions in which an access may be out of bounds.
+    pub fn directions(&self, number: usize) -> Vec<Direction> {
         let site = &self.sites[number];
+        let texel = |(d, index)| Direction {
+            index,
+            among: Among::Texels(d),
+        };
         match site.extent {
-            Extent::Texel(at) => Dim::ALL.into_iter().zip(at.iter().copied()).collect(),
-            Extent::Sample(Some(element)) => vec![(Dim::Z, element)],
-            Extent::Sample(None) => Vec::new(),
+            Extent::Texel(at) => Dim::ALL
+                .into_iter()
+                .zip(at.iter().copied())
+                .map(texel)
+                .collect(),
+            // What lies between texels is brought into the texture (V3).
+            Extent::Sample(element) => element.map(|e| texel((Dim::Z, e))).into_iter().collect(),
             Extent::Width(_) | Extent::Count(_) | Extent::Matrix(_) | Extent::Open => {
-                vec![(Dim::X, site.index)]
+                let element = Direction {
+                    index: site.index,
+                    among: Among::Elements,
+                };
+                let mut all = vec![element];
+                all.extend(self.parts_of(site));
+                all
             }
         }
     }
@@ -773,45 +806,50 @@ impl<'k> Subject<'k> {
         let mut t = Thread::new(1, self.any_rounds(site.id));
         t.asks = true;
         self.reach(&mut q, &mut t, site.id);
-        if self.kernel.texture(site.memory).is_some() {
-            let Some(at) = self.texel(&mut q, &mut t, site) else {
-                return (Finding::Open, t.exact);
-            };
-            let Some((d, _)) = self.directions(number).get(direction).copied() else {
-                // Samples are brought into the texture (V3).
-                return (Finding::Excluded(BTreeSet::new()), t.exact);
-            };
-            let texels = self.texels(&mut q, site.memory, d).form;
-            let Some(inside) = within(&at[d as usize], &texels) else {
-                return (Finding::Open, t.exact);
-            };
-            let outside = inside.negated();
-            let finding = outside.map_or(Finding::Open, |bad| self.ask(&q, &t.path, bad, limits));
-            return (finding, t.exact);
-        }
-        let Some((first, width)) = self.location(&mut q, &mut t, site) else {
-            return (Finding::Open, t.exact);
+        let directions = self.directions(number);
+        let Some(direction) = directions.get(direction) else {
+            // No index of it says where it is: it is brought into its object.
+            return (Finding::Excluded(BTreeSet::new()), t.exact);
         };
-        let length = self.length(&mut q, site.memory);
-        let zero = Linear::constant(0);
-        let end = first.shifted(width);
-        let outside = [
-            Formula::lt(&first, &zero),
-            end.and_then(|end| Formula::lt(&length.form, &end)),
-        ];
-        let mut outside: Vec<Formula> = outside.into_iter().flatten().collect();
-        if outside.len() < 2 {
-            return (Finding::Open, t.exact);
-        }
-        for (value, count) in self.inner_bounds(site) {
-            let Some(index) = self.int(&mut q, &mut t, value) else {
-                return (Finding::Open, t.exact);
-            };
-            outside.extend(Formula::lt(&index.form, &zero));
-            outside.extend(Formula::le(&Linear::constant(count), &index.form));
-        }
-        let finding = self.ask(&q, &t.path, Formula::any(outside), limits);
+        // Of all indices it is found out whether they wrap, whichever this is about.
+        let indices = directions.iter();
+        let indices: Option<Vec<Int>> =
+            indices.map(|d| self.int(&mut q, &mut t, d.index)).collect();
+        let outside = indices.and_then(|_| self.outside(&mut q, &mut t, site, direction));
+        let finding = outside.map_or(Finding::Open, |bad| self.ask(&q, &t.path, bad, limits));
         (finding, t.exact)
+    }
+
+    /// That an access is out of bounds in one of its directions.
+    fn outside(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        site: &Site<'_>,
+        direction: &Direction,
+    ) -> Option<Formula> {
+        match direction.among {
+            Among::Elements => {
+                let (first, width) = self.location(q, t, site)?;
+                let length = self.length(q, site.memory);
+                let end = first.shifted(width)?;
+                let zero = Linear::constant(0);
+                let sides = [
+                    Formula::lt(&first, &zero)?,
+                    Formula::lt(&length.form, &end)?,
+                ];
+                Some(Formula::any(sides))
+            }
+            Among::Texels(d) => {
+                let index = self.int(q, t, direction.index)?;
+                let texels = self.texels(q, site.memory, d);
+                within(&index.form, &texels.form)?.negated()
+            }
+            Among::Parts(count) => {
+                let index = self.int(q, t, direction.index)?;
+                within(&index.form, &Linear::constant(count))?.negated()
+            }
+        }
     }
 
     /// Whether a part that is taken or replaced can be one that the value does not have.
@@ -842,10 +880,14 @@ impl<'k> Subject<'k> {
         self.ask(&q, &t.path, Formula::any(outside), limits)
     }
 
-    /// The indices of a path, each with how many parts there are.
-    fn inner_bounds(&self, site: &Site<'_>) -> Vec<(Value, i128)> {
+    /// The indices of a path into an element, each among so many parts.
+    fn parts_of(&self, site: &Site<'_>) -> Vec<Direction> {
         let Some(info) = self.module.memory(self.kernel, site.memory) else {
             return Vec::new();
+        };
+        let part = |index, count| Direction {
+            index,
+            among: Among::Parts(i128::from(count)),
         };
         let mut found = Vec::new();
         let mut element = info.element.clone();
@@ -856,11 +898,11 @@ impl<'k> Subject<'k> {
                     fields[*field as usize].1.clone()
                 }
                 (ElementType::Array(inner, count), Step::Index(value)) => {
-                    found.push((*value, i128::from(*count)));
+                    found.push(part(*value, *count));
                     (**inner).clone()
                 }
                 (ElementType::Value(Type::Vector(scalar, count)), Step::Index(value)) => {
-                    found.push((*value, i128::from(*count)));
+                    found.push(part(*value, u32::from(*count)));
                     ElementType::Value(Type::Scalar(*scalar))
                 }
                 (
@@ -871,7 +913,7 @@ impl<'k> Subject<'k> {
                     }),
                     Step::Index(value),
                 ) => {
-                    found.push((*value, i128::from(*columns)));
+                    found.push(part(*value, u32::from(*columns)));
                     ElementType::Value(Type::Vector(*scalar, *rows))
                 }
                 (ElementType::Value(_) | ElementType::Array(..) | ElementType::Struct(_), _) => {
@@ -1272,12 +1314,10 @@ impl<'k> Subject<'k> {
         let Memory::Param(i) = memory else {
             return None;
         };
-        match self.kernel.texture(memory) {
-            None => Some(Number::Length(i as usize)),
-            Some(_) => {
-                let (d, _) = *self.directions(number).get(direction)?;
-                Some(Number::Texels(i as usize, d))
-            }
+        match self.directions(number).get(direction)?.among {
+            Among::Elements => Some(Number::Length(i as usize)),
+            Among::Texels(d) => Some(Number::Texels(i as usize, d)),
+            Among::Parts(_) => None,
         }
     }
 

@@ -136,6 +136,8 @@ struct Session<'s, 'k> {
 const ATTEMPTS: usize = 80;
 /// How many questions about many conditions at once may come to nothing.
 const PATIENCE: usize = 24;
+/// How many elements or texels an object is given at most that a launch is not about.
+const MOST_ROOM: i128 = 1 << 14;
 
 /// Proves a kernel, as far as it can. `runs` are the launches that its author wrote: no condition is ever
 /// taken that one of them breaks.
@@ -677,7 +679,7 @@ impl Session<'_, '_> {
                 spans: vec![span(site)],
                 what: format!("an access to {} may be out of bounds", name(site)),
                 why: match self.subject.directions(site).get(direction) {
-                    Some((_, index)) => why(site, *index),
+                    Some(direction) => why(site, direction.index),
                     None => of_site(site),
                 },
             },
@@ -718,8 +720,27 @@ impl Session<'_, '_> {
         }
     }
 
+    /// A launch that was found for a goal, with room for other accesses that are open: where their objects are
+    /// too short it is no wonder that they fail.
+    fn with_room(&self, launch: Launch, goal: Goal, open: &[Goal]) -> Launch {
+        let own = self.open_room(goal);
+        let mut roomy = launch.clone();
+        let others = open.iter().filter_map(|g| self.open_room(*g));
+        for number in others.filter(|number| Some(*number) != own) {
+            let ample = self.vocabulary.ample(number, 1);
+            let needed = ample.iter().filter_map(|c| c.needs(&launch)).max();
+            let needed = needed.filter(|n| *n <= MOST_ROOM && number.of(&launch) < Some(*n));
+            if let Some(needed) = needed {
+                number.set(&mut roomy, needed);
+            }
+        }
+        let conditions = self.subject.conditions.borrow();
+        let fulfils = conditions.iter().all(|c| c.holds(&roomy) != Some(false));
+        if fulfils { roomy } else { launch }
+    }
+
     /// A launch in which a goal fails, which the checker has run.
-    fn refute(&mut self, goal: Goal, budget: &mut usize) -> Option<Counterexample> {
+    fn refute(&mut self, goal: Goal, open: &[Goal], budget: &mut usize) -> Option<Counterexample> {
         let spans = self.doubt(goal).spans;
         let conditions = self.subject.conditions.borrow().clone();
         let mut tried: Vec<Spelled> = Vec::new();
@@ -752,6 +773,7 @@ impl Session<'_, '_> {
                 let Finding::Possible(launch) = found else {
                     continue;
                 };
+                let launch = self.with_room(*launch, goal, open);
                 let Some(launch) = spelled(self.subject.module, self.subject.kernel, &launch)
                 else {
                     continue;
@@ -864,7 +886,7 @@ impl Session<'_, '_> {
         if self.options.refute {
             let mut budget = 40;
             for goal in &open {
-                counterexample = self.refute(*goal, &mut budget);
+                counterexample = self.refute(*goal, &open, &mut budget);
                 if counterexample.is_some() {
                     break;
                 }

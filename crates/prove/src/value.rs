@@ -1085,6 +1085,11 @@ impl Subject<'_> {
                     }
                 };
             }
+            // The same bits: of an integer the one that is equal to it modulo two to their number (A1).
+            Op::AsType => {
+                let a = self.int(q, t, *args.first()?)?;
+                return self.fitted(q, t, value, a.form, (a.low, a.high));
+            }
             Op::Extract => return self.component(q, t, args),
             _another => {}
         }

@@ -78,6 +78,25 @@ fn conditions_are_those_that_are_printed() {
 }
 
 #[test]
+fn an_index_into_an_element_is_looked_at_by_itself() {
+    let source = "struct @Triple { v: u32[3] }
+    kernel @k(%x: device read_write u32, %y: device write @Triple) threadgroup(1) {
+        %zero = const u32 0
+        %two = const u32 2
+        %k = load %x[%zero]
+        store %y[%two].v[%k], %k
+    }
+    ; run: @k(x = zeros(1), y = zeros(9)) grid(1)
+    ";
+    let report = inferred(source);
+    // What memory holds is an index among three, and the buffer still has to have the element.
+    assert_eq!(report.verdict, Verdict::Open, "{:?}", report.counterexample);
+    let expected = ["1 <= length(x)", "3 <= length(y)", "groups.x <= 1"];
+    assert_eq!(report.texts, expected);
+    assert_eq!(report.doubts.len(), 1, "{:?}", report.doubts);
+}
+
+#[test]
 fn no_condition_is_taken_that_a_run_line_breaks() {
     let source = "kernel @k(%y: device write u32) {
         %i = thread_position_in_grid x
