@@ -2,8 +2,10 @@
 //!
 //! Little-endian arrays in C order of the types that kernels use; anything else is refused with the
 //! reason. The header is a Python literal. It is read here in one pass over at most
-//! [`MAX_HEADER_BYTES`], so a damaged file is refused at once. [`crate::files`] says how a file is
-//! written. Absent: arrays of structs, archives of several arrays.
+//! [`MAX_HEADER_BYTES`] and `MAX_DEPTH` brackets deep, so a damaged file is refused at once; a library
+//! that makes room for as many bytes as a header says, or goes down as deep as it nests, could not stand
+//! in for that. [`crate::files`] says how a file is written. Absent: arrays of structs, archives of
+//! several arrays.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
