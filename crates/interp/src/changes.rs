@@ -19,7 +19,7 @@ fn words(argument: u32, address: u64, bytes: u64) -> std::ops::RangeInclusive<Wo
 
 /// What a simdgroup has looked at since it last saw something new.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Vigil {
+pub(crate) struct SpinState {
     /// The accesses that saw nothing new.
     sites: Vec<u32>,
     pub words: Vec<Word>,
@@ -27,7 +27,7 @@ pub(crate) struct Vigil {
     pub is_round: bool,
 }
 
-impl Vigil {
+impl SpinState {
     /// Something new was seen.
     pub fn end(&mut self) {
         self.sites.clear();

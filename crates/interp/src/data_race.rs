@@ -15,7 +15,7 @@ use crate::observe::{
 };
 use crate::race::{
     self, Atomic, AtomicAccess, Batch, Class, Config, CopyId, Declaration, Detector, Lanes, Object,
-    Party, Performer, Racy, Region, Report, Simdgroup, Site, Space, Threadgroup,
+    RacingAccess, Performer, RacyLocation, Region, Report, Simdgroup, Site, Space, Threadgroup,
 };
 use crate::unpaired::Unpaired;
 use crate::verdict::{commuting, holds_floats, mixed_atomics};
@@ -47,7 +47,7 @@ pub struct DataRaces {
     advice: Option<Advice>,
     outcome: Outcome,
     /// In a second look: at which locations, and the atomics of which threads.
-    look_at: Option<(Vec<Racy>, Unpaired)>,
+    look_at: Option<(Vec<RacyLocation>, Unpaired)>,
 }
 
 /// What a run has shown.
@@ -58,7 +58,7 @@ struct Outcome {
     not_kept: u64,
     /// Objects at which a second look did not find every pair of places.
     cut: HashSet<Object>,
-    racy: Vec<Racy>,
+    racy: Vec<RacyLocation>,
     equal_stores: Vec<u32>,
     unordered_atomics: Vec<u32>,
 }
@@ -191,7 +191,7 @@ impl DataRaces {
     }
 
     fn key(&self, race: &Race) -> RaceKey {
-        let of = |p: &Party| {
+        let of = |p: &RacingAccess| {
             let span = self.site(p).span;
             (span, span.source.is_none().then_some(p.site), p.access)
         };
@@ -282,7 +282,7 @@ impl DataRaces {
 
     // ---- wording ----
 
-    fn thread(&self, party: &Party) -> String {
+    fn thread(&self, party: &RacingAccess) -> String {
         let Some(grid) = self.grid else {
             return String::new();
         };
@@ -302,7 +302,7 @@ impl DataRaces {
         }
     }
 
-    fn site(&self, party: &Party) -> SiteInfo {
+    fn site(&self, party: &RacingAccess) -> SiteInfo {
         self.sites[party.site.0 as usize]
     }
 
@@ -320,7 +320,7 @@ impl DataRaces {
     fn help(&self, race: &Race, space: AddressSpace) -> String {
         let report = race.in_order();
         let (first, second) = (&report.first, &report.second);
-        let atomic = |p: &Party| match p.access {
+        let atomic = |p: &RacingAccess| match p.access {
             race::Access::AtomicRead | race::Access::AtomicWrite => true,
             race::Access::Read | race::Access::Write => false,
         };
@@ -330,7 +330,7 @@ impl DataRaces {
         if let Some(why) = &race.why {
             return why.clone();
         }
-        let instruction = |p: &Party| self.site(p).instruction;
+        let instruction = |p: &RacingAccess| self.site(p).instruction;
         let (a, b) = (instruction(first), instruction(second));
         let advice = self.advice.as_ref();
         if advice.is_some_and(|advice| advice.waits(a, b)) {
@@ -342,7 +342,7 @@ impl DataRaces {
             return update;
         }
         let near = first.threadgroup == second.threadgroup && first.simdgroup == second.simdgroup;
-        let is_copy = |p: &Party| self.site(p).kind == SiteKind::AsyncCopy;
+        let is_copy = |p: &RacingAccess| self.site(p).kind == SiteKind::AsyncCopy;
         if near && first.site == second.site && is_copy(first) {
             return "the rows of the copy meet, and which comes last is not known: give each row room \
                     of its own"
@@ -858,11 +858,11 @@ pub(crate) type RaceKey = (Class, Object, Doing, Doing);
 
 impl Race {
     fn of(mut report: Report) -> Race {
-        let reads = |party: &Party| match party.access {
+        let reads = |party: &RacingAccess| match party.access {
             race::Access::Read | race::Access::AtomicRead => true,
             race::Access::Write | race::Access::AtomicWrite => false,
         };
-        let rank = |party: &Party| (reads(party), party.site.0);
+        let rank = |party: &RacingAccess| (reads(party), party.site.0);
         let swapped = rank(&report.first) > rank(&report.second);
         if swapped {
             std::mem::swap(&mut report.first, &mut report.second);

@@ -363,7 +363,7 @@ impl Run<'_, '_, '_> {
                         simd.repeats += 1;
                     } else {
                         simd.repeats = 0;
-                        simd.vigil.end();
+                        simd.spin.end();
                     }
                     *last = seen;
                     if simd.repeats >= REPEATS {
@@ -403,7 +403,7 @@ impl Run<'_, '_, '_> {
                         return Some(Stop::Spinning);
                     }
                     *last = seen;
-                    simd.vigil.end();
+                    simd.spin.end();
                     if simd.atomics >= ATOMICS_A_TURN {
                         simd.atomics = 0;
                         return Some(Stop::LongTurn);
@@ -599,7 +599,7 @@ impl Run<'_, '_, '_> {
         let slot = self.program.objects[access.object as usize].slot;
         let bytes = access.scalar.size_bytes() * u64::from(access.components);
         let addresses = &self.addresses.bytes;
-        simd.vigil.note(site, slot, simd.mask, addresses, bytes);
+        simd.spin.note(site, slot, simd.mask, addresses, bytes);
     }
 
     /// Shows observers in which lanes a `select` took what a load gave: where its condition is `when`.

@@ -282,17 +282,17 @@ const IDLE_TURNS: u32 = 64;
 /// Tells when those in flight spin forever: nothing changes any more, neither memory nor what a
 /// simdgroup holds and where it stands. In the natural order nothing will then.
 #[derive(Default)]
-struct Standstill {
+struct LivelockDetector {
     /// How often all slept since something else than spinning.
     times: u64,
     /// At one of them, a digest of all in flight and how often memory had changed.
     then: Option<(u64, u64)>,
 }
 
-impl Standstill {
+impl LivelockDetector {
     /// All sleep once more. `now`: a digest, and how often memory has changed. Whether the state of an earlier
     /// time has come again.
-    fn is_reached(&mut self, now: (u64, u64)) -> bool {
+    fn is_livelock(&mut self, now: (u64, u64)) -> bool {
         self.times += 1;
         if self.then == Some(now) {
             return true;
@@ -308,16 +308,16 @@ impl Standstill {
 impl InFlight {
     /// Begins once more to look at all that it waits for.
     pub fn look_again(&mut self) {
-        self.simds.iter_mut().for_each(|s| s.vigil.end());
+        self.simds.iter_mut().for_each(|s| s.spin.end());
     }
 
     /// The words that it waits for, if none of its simdgroups that could run saw anything new when it last went
     /// through all that it looks at.
-    fn vigil(&self) -> Option<Vec<Word>> {
+    fn spun_words(&self) -> Option<Vec<Word>> {
         let ready = || self.simds.iter().filter(|s| s.state == State::Ready);
-        let sleeps = ready().all(|s| s.vigil.is_round);
+        let sleeps = ready().all(|s| s.spin.is_round);
         sleeps.then(|| {
-            let words = ready().flat_map(|s| &s.vigil.words);
+            let words = ready().flat_map(|s| &s.spin.words);
             words.copied().collect()
         })
     }
@@ -332,7 +332,7 @@ impl Run<'_, '_, '_> {
         let mut sleepers = Sleepers::default();
         let mut spare: Vec<InFlight> = Vec::new();
         let mut current = 0;
-        let mut standstill = Standstill::default();
+        let mut livelock = LivelockDetector::default();
         loop {
             while awake.len() + sleepers.count() < abreast && started < count {
                 let slot = awake.len() + sleepers.count();
@@ -346,7 +346,7 @@ impl Run<'_, '_, '_> {
                 }
                 if self.options.seed == 0 && self.ends_standstill {
                     let all = || sleepers.iter().flat_map(|group| &group.simds);
-                    if standstill.is_reached((digest(all()), self.changes.count)) {
+                    if livelock.is_livelock((digest(all()), self.changes.count)) {
                         return Err(self.never_ends(all()));
                     }
                 }
@@ -355,7 +355,7 @@ impl Run<'_, '_, '_> {
             current %= awake.len();
             let turn = self.turn(&mut awake[current])?;
             if turn != Turn::Spins {
-                standstill = Standstill::default();
+                livelock = LivelockDetector::default();
             }
             match turn {
                 Turn::Finished => {
@@ -368,7 +368,7 @@ impl Run<'_, '_, '_> {
                 }
                 Turn::InVain | Turn::Spins => {
                     let words = match turn {
-                        Turn::Spins => awake[current].vigil(),
+                        Turn::Spins => awake[current].spun_words(),
                         _in_vain => None,
                     };
                     match words {
@@ -386,7 +386,7 @@ impl Run<'_, '_, '_> {
                         awake.push(group);
                         started += 1;
                         current = awake.len() - 1;
-                        standstill = Standstill::default();
+                        livelock = LivelockDetector::default();
                     }
                 }
                 Turn::Preempted => current += 1,

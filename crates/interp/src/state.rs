@@ -4,7 +4,7 @@
 use invar_ir::{Diagnostic, Diagnostics, Rule};
 
 use crate::access::{Addresses, first_lanes};
-use crate::changes::{Changes, Vigil};
+use crate::changes::{Changes, SpinState};
 use crate::dispatch::{Arg, GridSizes, Options};
 use crate::observe::{Observer, Who};
 use crate::program::{Copy, Program, Slot, Splat, Target};
@@ -72,7 +72,7 @@ pub(crate) struct Simdgroup {
     pub seen: Vec<u64>,
     /// How many such loads in a row saw what they saw the last time.
     pub repeats: u32,
-    pub vigil: Vigil,
+    pub spin: SpinState,
     /// Atomics inside loops since the last barrier or long turn.
     pub atomics: u32,
     pub state: State,
@@ -119,7 +119,7 @@ impl Simdgroup {
             copies: Vec::new(),
             seen: vec![0; program.spin_sites],
             repeats: 0,
-            vigil: Vigil::default(),
+            spin: SpinState::default(),
             atomics: 0,
             state: State::Ready,
         }
@@ -145,7 +145,7 @@ impl Simdgroup {
         self.copies.clear();
         self.seen.fill(u64::MAX);
         self.repeats = 0;
-        self.vigil.end();
+        self.spin.end();
         self.atomics = 0;
         self.state = State::Ready;
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use invar_ir::{AtomicOp, Order, Scope};
 
 use crate::observe::{Access, Kind, Who};
-use crate::race::{Party, Performer, Report};
+use crate::race::{RacingAccess, Performer, Report};
 
 /// A thread: its threadgroup, its simdgroup and its lane.
 type Thread = (u64, u32, u32);
@@ -56,7 +56,7 @@ pub(crate) struct Unpaired {
     events: u64,
 }
 
-fn thread(party: &Party) -> Option<Thread> {
+fn thread(party: &RacingAccess) -> Option<Thread> {
     match party.performer {
         Performer::Lane(lane) => Some((party.threadgroup, party.simdgroup, lane)),
         Performer::SomeLane => None,

@@ -18,7 +18,7 @@ use super::word::{
 };
 use super::{
     Atomic, AtomicAccess, Batch, Commuting, Config, CopyId, Declaration, Error, Lanes, Object,
-    Racy, Region, Simdgroup, Site, Space, Spaces, Threadgroup, Verdict,
+    RacyLocation, Region, Simdgroup, Site, Space, Spaces, Threadgroup, Verdict,
 };
 
 /// The happens-before in which accesses to a space are ordered by acquire and release too.
@@ -229,7 +229,7 @@ impl Detector {
     pub fn watching(
         config: &Config,
         objects: &[Declaration],
-        racy: &[Racy],
+        racy: &[RacyLocation],
     ) -> Result<Self, Error> {
         let mut detector = Self::new(config, objects)?;
         detector.memory.watch = Some(Watch::new(racy, objects));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::word::Layout;
-use super::{Access, Class, Object, Party, Racy, Report, Site};
+use super::{Access, Class, Object, RacingAccess, RacyLocation, Report, Site};
 
 type Pair = (Class, Object, (Site, Access), (Site, Access));
 
@@ -15,7 +15,7 @@ const RACY_PER_REPORT: usize = 16;
 pub(super) struct Reports {
     limit: usize,
     pub(super) kept: Vec<Report>,
-    pub(super) racy: Vec<Racy>,
+    pub(super) racy: Vec<RacyLocation>,
     by_pair: HashMap<Pair, usize>,
     pub(super) data_races: u64,
     pub(super) equal_stores: u64,
@@ -62,11 +62,11 @@ impl Reports {
         }
         let first = layout.party(first);
         let second = layout.party(second);
-        let of = |party: &Party| (party.site, party.access);
+        let of = |party: &RacingAccess| (party.site, party.access);
         let pair = (class, object, of(&first), of(&second));
         let is_new = !self.by_pair.contains_key(&pair) && self.kept.len() < self.limit;
         if is_new || self.racy.len() < self.limit * RACY_PER_REPORT {
-            self.racy.push(Racy {
+            self.racy.push(RacyLocation {
                 object,
                 threadgroup: second.threadgroup,
                 location,

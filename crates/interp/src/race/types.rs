@@ -301,7 +301,7 @@ pub enum Performer {
 
 /// One of the two accesses of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Party {
+pub struct RacingAccess {
     /// Its place in the kernel; of an async copy, where it was issued.
     pub site: Site,
     /// The number of the threadgroup in the grid.
@@ -323,8 +323,8 @@ pub enum Class {
     EqualStores,
 }
 
-impl Party {
-    pub(super) fn same_simdgroup(&self, other: &Party) -> bool {
+impl RacingAccess {
+    pub(super) fn same_simdgroup(&self, other: &RacingAccess) -> bool {
         (self.threadgroup, self.simdgroup) == (other.threadgroup, other.simdgroup)
     }
 }
@@ -340,9 +340,9 @@ pub struct Report {
     /// The first location at which this pair of sites was the first to race.
     pub location: u32,
     /// The access that was executed first.
-    pub first: Party,
+    pub first: RacingAccess,
     /// The one executed later.
-    pub second: Party,
+    pub second: RacingAccess,
     /// At how many locations this pair of sites was the first to race.
     pub locations: u64,
     /// At each of them the two accesses were of one simdgroup.
@@ -351,7 +351,7 @@ pub struct Report {
 
 /// A location at which a race was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Racy {
+pub struct RacyLocation {
     /// The object.
     pub object: Object,
     /// The threadgroup whose own the object is; where it is the grid's, one that accessed it.
@@ -369,7 +369,7 @@ pub struct Verdict {
     pub reports: Vec<Report>,
     /// The first racy locations, some of each pair of sites, for [`Detector::watching`](super::Detector::watching). One with
     /// equal stores that turned out worse is there twice.
-    pub racy: Vec<Racy>,
+    pub racy: Vec<RacyLocation>,
     /// Locations with a data race.
     pub data_races: u64,
     /// Locations with equal stores and no data race.

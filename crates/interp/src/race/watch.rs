@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::shadow::{Flight, View};
 use super::word::{KIND_MASK, conflicts, kind_of};
-use super::{Access, Class, Declaration, Object, Party, Racy, Report, Site};
+use super::{Access, Class, Declaration, Object, RacingAccess, RacyLocation, Report, Site};
 
 /// How many accesses of one kind at one place are kept for a location, the latest.
 const RECENT: usize = 16;
@@ -59,8 +59,8 @@ pub(crate) struct Pairs {
 }
 
 /// The same whichever was executed first.
-fn pair_of(first: &Party, second: &Party) -> Pair {
-    let rank = |party: &Party| (party.site.0, party.access as u8);
+fn pair_of(first: &RacingAccess, second: &RacingAccess) -> Pair {
+    let rank = |party: &RacingAccess| (party.site.0, party.access as u8);
     let (a, b) = match rank(first) <= rank(second) {
         true => (first, second),
         false => (second, first),
@@ -69,7 +69,7 @@ fn pair_of(first: &Party, second: &Party) -> Pair {
 }
 
 impl Watch {
-    pub(super) fn new(racy: &[Racy], objects: &[Declaration]) -> Self {
+    pub(super) fn new(racy: &[RacyLocation], objects: &[Declaration]) -> Self {
         let mut locations = HashMap::new();
         for racy in racy {
             let own = objects[racy.object.0 as usize].space.is_of_threadgroup();

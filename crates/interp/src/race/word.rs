@@ -6,7 +6,7 @@
 //! Time is counted within a threadgroup and advances at its barriers and releases; an access
 //! carries the time of the last one that concerned its simdgroup and space.
 
-use super::{Access, Config, Error, Party, Performer, Site};
+use super::{Access, Config, Error, RacingAccess, Performer, Site};
 
 /// Who made the access: one known lane.
 pub(super) const LANE: u64 = 1;
@@ -139,9 +139,9 @@ impl Layout {
     }
 
     /// What a report says about the access.
-    pub(super) fn party(&self, word: u64) -> Party {
+    pub(super) fn party(&self, word: u64) -> RacingAccess {
         let lane = u32::try_from(self.lane_of(word)).expect("a lane has at most 7 bits");
-        Party {
+        RacingAccess {
             site: Site(((word & (self.time_mask_below())) >> FLAG_BITS) as u32),
             threadgroup: self.threadgroup_of(word),
             simdgroup: u32::try_from(self.simdgroup_of(word)).expect("fewer than 2^32 threads"),

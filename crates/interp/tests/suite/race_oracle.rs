@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::common::Random;
 use invar_interp::race::{
     Access, Atomic, AtomicAccess, Batch, Class, Config, CopyId, Declaration, Detector, Lanes,
-    Object, Order, Party, Performer, Region, Scope, Simdgroup, Site, Space, Spaces,
+    Object, Order, RacingAccess, Performer, Region, Scope, Simdgroup, Site, Space, Spaces,
 };
 
 const SIMDGROUP_SIZE: u32 = 4;
@@ -503,7 +503,7 @@ impl Oracle {
         found
     }
 
-    fn is(&self, x: usize, party: &Party) -> bool {
+    fn is(&self, x: usize, party: &RacingAccess) -> bool {
         let node = &self.nodes[x];
         node.site == party.site.0
             && node.thread.0 as u64 == party.threadgroup
