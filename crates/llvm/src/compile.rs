@@ -81,8 +81,8 @@ pub fn compile_cold_paths(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, 
 fn cold_paths_compiled(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, String> {
     library::load()?;
     let machine = target.processor().machine(OptimizationLevel::Default)?;
-    let told = Told::default();
-    let context = told.context();
+    let diagnostics = LlvmDiagnostics::default();
+    let context = diagnostics.context();
     let buffer = MemoryBuffer::create_from_memory_range_copy(cold_paths, "cold paths");
     let module = LlvmModule::parse_bitcode_from_buffer(&buffer, &context);
     let module = module.map_err(|e| e.to_string())?;
@@ -94,14 +94,14 @@ fn cold_paths_compiled(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, Str
         has_cold_paths: false,
     };
     let object = compiled.object().map_err(|e| e.to_string());
-    let object = object.and_then(|object| told.failed().map_or(Ok(object), Err));
+    let object = object.and_then(|object| diagnostics.failed().map_or(Ok(object), Err));
     let object = object.map_err(|e| format!("LLVM failed: {e}"))?;
-    Ok([&told.stack_bytes().to_le_bytes(), &object[..]].concat())
+    Ok([&diagnostics.stack_bytes().to_le_bytes(), &object[..]].concat())
 }
 
-/// What LLVM tells while it makes code.
+/// What LLVM reports while it makes code.
 #[derive(Default)]
-struct Told {
+struct LlvmDiagnostics {
     /// Of the frame of each function, in bytes.
     frames: RefCell<Vec<u64>>,
     error: RefCell<Option<String>>,
@@ -110,17 +110,17 @@ struct Told {
 /// LLVM tells of the frame of a function that has this attribute where it is larger than the attribute's value.
 const TELLS_FRAME: &str = "warn-stack-size";
 
-impl Told {
+impl LlvmDiagnostics {
     /// A context that tells. It must not outlive this.
     fn context(&self) -> Context {
         let context = Context::create();
         let this = std::ptr::from_ref(self).cast_mut().cast();
         // SAFETY: the caller drops the context first.
-        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), this) };
+        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(receive), this) };
         context
     }
 
-    fn hear(&self, severity: LLVMDiagnosticSeverity, text: &str) {
+    fn receive(&self, severity: LLVMDiagnosticSeverity, text: &str) {
         if severity == LLVMDiagnosticSeverity::LLVMDSError {
             self.error.borrow_mut().get_or_insert(text.to_string());
         } else if let Some(bytes) = frame_bytes(text) {
@@ -146,14 +146,14 @@ fn frame_bytes(text: &str) -> Option<u64> {
     rest.split_once(')')?.0.parse().ok()
 }
 
-/// LLVM's way to tell; what it tells goes to a [`Told`].
-extern "C" fn hear(info: LLVMDiagnosticInfoRef, told: *mut c_void) {
-    // SAFETY: LLVM hands on a diagnostic and the pointer that `Told::context` gave it.
+/// LLVM calls it with a diagnostic, which goes to [`LlvmDiagnostics`].
+extern "C" fn receive(info: LLVMDiagnosticInfoRef, diagnostics: *mut c_void) {
+    // SAFETY: LLVM hands on a diagnostic and the pointer that `LlvmDiagnostics::context` gave it.
     unsafe {
         let severity = LLVMGetDiagInfoSeverity(info);
         let text = LLVMGetDiagInfoDescription(info);
-        let told = &*told.cast::<Told>();
-        told.hear(severity, &CStr::from_ptr(text).to_string_lossy());
+        let diagnostics = &*diagnostics.cast::<LlvmDiagnostics>();
+        diagnostics.receive(severity, &CStr::from_ptr(text).to_string_lossy());
         LLVMDisposeMessage(text);
     }
 }
@@ -260,8 +260,8 @@ fn generate<T>(
     let processor = options.target.processor();
     let machine = processor.machine(OptimizationLevel::Default);
     let machine = machine.map_err(|e| refuse(kernel.span, e))?;
-    let told = Told::default();
-    let context = told.context();
+    let diagnostics = LlvmDiagnostics::default();
+    let context = diagnostics.context();
     let llvm = context.create_module("kernel");
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -300,7 +300,7 @@ fn generate<T>(
     };
     let failed = |e: String| refuse(kernel.span, format!("LLVM failed: {e}"));
     let written = write(&compiled).map_err(|e| failed(e.to_string()))?;
-    if let Some(error) = told.failed() {
+    if let Some(error) = diagnostics.failed() {
         return Err(failed(error));
     }
     let info = KernelInfo {
@@ -308,7 +308,7 @@ fn generate<T>(
         threadgroup_size: analysis.threadgroup_size,
         simdgroup_size: analysis.simdgroup_size,
         threadgroup_bytes: analysis.scratch.fixed_bytes - analysis.scratch.apart_bytes,
-        stack_bytes: told.stack_bytes(),
+        stack_bytes: diagnostics.stack_bytes(),
         scratch: analysis.scratch,
         zones: analysis.zones,
     };

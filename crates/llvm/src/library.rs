@@ -123,8 +123,8 @@ fn find() -> Result<u32, String> {
                 std::mem::forget(library);
                 return Ok(release);
             }
-            Err(Closed::OutOfMemory(reason)) => return Err(out_of_memory(&reason)),
-            Err(Closed::Other(reason)) => {
+            Err(LibraryError::OutOfMemory(reason)) => return Err(out_of_memory(&reason)),
+            Err(LibraryError::Other(reason)) => {
                 why.get_or_insert(reason);
             }
         }
@@ -146,23 +146,23 @@ fn find() -> Result<u32, String> {
 
 /// Why a library is not used.
 #[derive(Debug, PartialEq, Eq)]
-enum Closed {
+enum LibraryError {
     /// It is there, and has no room.
     OutOfMemory(String),
     /// It is not there, or is another.
     Other(String),
 }
 
-impl Closed {
+impl LibraryError {
     /// By what the system's loader says.
-    fn of(reason: String) -> Closed {
+    fn of(reason: String) -> LibraryError {
         let says = |what: &str| reason.to_lowercase().contains(what);
         // The GNU loader says no more than that, also of a file in a place of which nothing may be run.
         let maps_not = says("failed to map segment") || says("cannot map zero-fill pages");
         if says("cannot allocate memory") || maps_not && addresses_are_limited() {
-            Closed::OutOfMemory(reason)
+            LibraryError::OutOfMemory(reason)
         } else {
-            Closed::Other(reason)
+            LibraryError::Other(reason)
         }
     }
 }
@@ -222,14 +222,14 @@ fn usual_files() -> Vec<OsString> {
 ///
 /// # Safety
 /// Whatever the file does when it is loaded must be sound.
-unsafe fn open(file: &OsString) -> Result<(Library, u32), Closed> {
+unsafe fn open(file: &OsString) -> Result<(Library, u32), LibraryError> {
     type Version = unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint);
     // SAFETY: the caller's promise.
     let library = unsafe { Library::new(file) }.map_err(|error| match error {
         libloading::Error::DlOpen { desc } => {
-            Closed::of(format!("{desc:?}").trim_matches('"').to_string())
+            LibraryError::of(format!("{desc:?}").trim_matches('"').to_string())
         }
-        other => Closed::of(other.to_string()),
+        other => LibraryError::of(other.to_string()),
     })?;
     let mut major = 0;
     // SAFETY: it is of this type since LLVM 16, and before there is none of the name.
@@ -242,7 +242,7 @@ unsafe fn open(file: &OsString) -> Result<(Library, u32), Closed> {
         Ok((library, major))
     } else {
         let (file, [first, .., last]) = (file.to_string_lossy(), RELEASES);
-        Err(Closed::Other(format!(
+        Err(LibraryError::Other(format!(
             "{file} is not LLVM {first} to {last}"
         )))
     }

@@ -40,14 +40,14 @@ enum Moving<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Prefetch<'c> {
     bytes: IntValue<'c>,
-    near: Near,
+    level: CacheLevel,
     /// How many bytes after it the next threadgroup loads instead, if that is known and another place.
     group_bytes: Option<IntValue<'c>>,
 }
 
-/// The nearest cache that something is asked for into, as LLVM counts.
+/// The nearest cache that something is fetched into, as LLVM counts.
 #[derive(Clone, Copy)]
-enum Near {
+enum CacheLevel {
     /// The second: what fetches into the first has fewer places, and the loads themselves need them.
     Second = 2,
     /// The first: few lines, which the next round reads.
@@ -73,7 +73,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         let extent = info.element.extent(&self.analysis.module.structs)?;
         let bytes = |elements| self.e.mul(elements, self.e.i64(extent.size_bytes));
-        let mut near = Near::First;
+        let mut level = CacheLevel::First;
         let mut own: &[Value] = &[];
         if !chunk.frames.is_empty() {
             let Some(Inst {
@@ -93,11 +93,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             if moves == Some(row) {
                 return Some(Prefetch {
                     bytes: self.e.i64(PREFETCHED_STRETCH_BYTES),
-                    near: Near::Second,
+                    level: CacheLevel::Second,
                     group_bytes: None,
                 });
             }
-            (near, own) = (Near::Second, &body.params);
+            (level, own) = (CacheLevel::Second, &body.params);
         }
         let index = self.collective_loop()?;
         let carried = own.get(1..).unwrap_or_default();
@@ -113,7 +113,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let moves = |n: &IntValue<'c>| n.get_sign_extended_constant().is_some_and(|n| n != 0);
         Some(Prefetch {
             bytes: row,
-            near,
+            level,
             group_bytes: group_bytes.filter(moves),
         })
     }
@@ -126,28 +126,32 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Asks for what lies after an address.
     pub fn prefetch(&self, pointer: PointerValue<'c>, prefetch: Prefetch<'c>) {
-        self.prefetch_at(pointer, prefetch.bytes, prefetch.near);
+        self.prefetch_at(pointer, prefetch.bytes, prefetch.level);
         if let Some(bytes) = prefetch.group_bytes {
-            self.prefetch_at(pointer, bytes, Near::Second);
+            self.prefetch_at(pointer, bytes, CacheLevel::Second);
         }
     }
 
     /// Asks for what a thread reads a few rounds later, where it goes along a row of its own: processors foresee few
     /// of as many rows as there are lanes.
     pub fn prefetch_along(&self, pointer: PointerValue<'c>) {
-        self.prefetch_at(pointer, self.e.i64(PREFETCHED_ALONG_BYTES), Near::Second);
+        self.prefetch_at(
+            pointer,
+            self.e.i64(PREFETCHED_ALONG_BYTES),
+            CacheLevel::Second,
+        );
     }
 
-    fn prefetch_at(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>, near: Near) {
+    fn prefetch_at(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>, level: CacheLevel) {
         let e = &self.e;
         let pointer = e.byte_offset(pointer, bytes);
         // To read, as data.
-        let [read, near, data] = [0, near as u32, 1].map(|n| e.i32(n).into());
+        let [read, level, data] = [0, level as u32, 1].map(|n| e.i32(n).into());
         let overloads = [e.pointer_type().into()];
         e.intrinsic(
             "llvm.prefetch",
             &overloads,
-            &[pointer.into(), read, near, data],
+            &[pointer.into(), read, level, data],
         );
     }
 
