@@ -6,10 +6,10 @@ use invar_ir::Rule;
 
 use crate::Error;
 
-type Look<'a> = &'a dyn Fn() -> bool;
+type InterruptCheck<'a> = &'a dyn Fn() -> bool;
 
 thread_local! {
-    static ASKED: Cell<Option<Look<'static>>> = const { Cell::new(None) };
+    static ASKED: Cell<Option<InterruptCheck<'static>>> = const { Cell::new(None) };
     /// Whether that gave true: who wants to leave says so once, as Ctrl-C does.
     static LEAVES: Cell<bool> = const { Cell::new(false) };
 }
@@ -27,7 +27,7 @@ thread_local! {
 /// # Ok::<(), invar_runtime::Error>(())
 /// ```
 pub fn interruptible<R>(asked: &dyn Fn() -> bool, f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Look<'static>>, bool);
+    struct Restore(Option<InterruptCheck<'static>>, bool);
     impl Drop for Restore {
         fn drop(&mut self) {
             ASKED.set(self.0);
@@ -36,7 +36,8 @@ pub fn interruptible<R>(asked: &dyn Fn() -> bool, f: impl FnOnce() -> R) -> R {
     }
     // SAFETY: only the lifetime changes; it is taken out again before this function returns or unwinds, and no
     // other thread sees it.
-    let asked = unsafe { std::mem::transmute::<Look<'_>, Look<'static>>(asked) };
+    let asked =
+        unsafe { std::mem::transmute::<InterruptCheck<'_>, InterruptCheck<'static>>(asked) };
     let _restore = Restore(ASKED.replace(Some(asked)), LEAVES.replace(false));
     f()
 }

@@ -23,13 +23,13 @@ struct Pending {
     unfinished: usize,
     waiting: usize,
     /// The first failure, and whether a dispatch of the queue's own failed or used what another left.
-    failed: Option<(Arc<Fault>, Whose)>,
+    failed: Option<(Arc<Fault>, FailureOrigin)>,
     /// Who awaits one of the queue's dispatches; each looks for itself whether it was that one.
     wakers: Vec<Waker>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum FailureOrigin {
     Own,
     Inherited,
 }
@@ -37,10 +37,10 @@ enum Whose {
 impl Pending {
     /// Tells the first failure; one of another queue's dispatch unless somebody knows.
     fn tell(&mut self) -> Option<Error> {
-        let (fault, whose) = self.failed.take()?;
-        match whose {
-            Whose::Own => Some(fault.tell()),
-            Whose::Inherited => fault.tell_other(),
+        let (fault, origin) = self.failed.take()?;
+        match origin {
+            FailureOrigin::Own => Some(fault.tell()),
+            FailureOrigin::Inherited => fault.tell_other(),
         }
     }
 }
@@ -69,7 +69,7 @@ impl QueueState {
             .map_or(true, |inner| inner.unfinished > 0);
         let fault = || Fault::left_behind("a dispatch of this queue");
         QueueState::new(Pending {
-            failed: under_way.then(|| (fault(), Whose::Own)),
+            failed: under_way.then(|| (fault(), FailureOrigin::Own)),
             ..Pending::default()
         })
     }
@@ -107,10 +107,11 @@ impl QueueState {
     pub(crate) fn finished(&self, own: Option<Arc<Fault>>, inherited: Option<Arc<Fault>>) {
         let mut inner = lock(&self.inner);
         inner.unfinished -= 1;
-        let own = own.map(|fault| (fault, Whose::Own));
-        let new = own.or_else(|| inherited.map(|fault| (fault, Whose::Inherited)));
-        let known =
-            |(fault, whose): &(Arc<Fault>, Whose)| *whose == Whose::Inherited && fault.is_told();
+        let own = own.map(|fault| (fault, FailureOrigin::Own));
+        let new = own.or_else(|| inherited.map(|fault| (fault, FailureOrigin::Inherited)));
+        let known = |(fault, origin): &(Arc<Fault>, FailureOrigin)| {
+            *origin == FailureOrigin::Inherited && fault.is_told()
+        };
         if inner.failed.as_ref().is_none_or(known) {
             inner.failed = new;
         }

@@ -43,7 +43,7 @@ pub(super) struct Step {
 }
 
 /// A batch that was sent.
-pub(crate) struct Sent {
+pub(crate) struct SubmittedBatch {
     pub(crate) index: wgpu::SubmissionIndex,
     /// When its first part was.
     pub(crate) at: Instant,

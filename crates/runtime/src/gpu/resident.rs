@@ -23,12 +23,12 @@ pub(crate) struct Resident {
 struct State {
     /// Made when a dispatch first needs it.
     there: Option<Arc<GpuBuffer>>,
-    newer: Newer,
+    dirty: Dirty,
 }
 
-/// Which side has what the other has not.
+/// Which side was written since the other was brought up to date.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Newer {
+enum Dirty {
     Neither,
     Host,
     Gpu,
@@ -41,7 +41,7 @@ impl Resident {
             gpu: gpu.clone(),
             state: Mutex::new(State {
                 there: None,
-                newer: Newer::Neither,
+                dirty: Dirty::Neither,
             }),
         }
     }
@@ -58,16 +58,16 @@ impl Resident {
             None => Arc::new(self.gpu.buffer(host.len() as u64)?),
         };
         state.there = Some(there.clone());
-        if state.newer == Newer::Host {
+        if state.dirty == Dirty::Host {
             there.write(host)?;
-            state.newer = Newer::Neither;
+            state.dirty = Dirty::Neither;
         }
         Ok(there)
     }
 
     /// A dispatch may have changed the buffer on the GPU.
     pub(crate) fn changed_on_gpu(&self) {
-        lock(&self.state).newer = Newer::Gpu;
+        lock(&self.state).dirty = Dirty::Gpu;
     }
 }
 
@@ -77,17 +77,17 @@ impl memory::Resident for Resident {
     }
 
     fn changed_on_host(&self) {
-        lock(&self.state).newer = Newer::Host;
+        lock(&self.state).dirty = Dirty::Host;
     }
 
     unsafe fn to_host(&self, host: *mut u8, size: usize) -> Result<(), Error> {
         let mut state = lock(&self.state);
-        if let (Newer::Gpu, Some(there)) = (state.newer, &state.there)
+        if let (Dirty::Gpu, Some(there)) = (state.dirty, &state.there)
             && size > 0
         {
             // SAFETY: the caller vouches for it.
             there.read_into(unsafe { std::slice::from_raw_parts_mut(host, size) })?;
-            state.newer = Newer::Neither;
+            state.dirty = Dirty::Neither;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::code::Binding;
 use super::constants::bound_bytes;
 use super::handle::Gpu;
 use super::iteration_guard::ITERATION_GUARD_BYTES;
-use super::recording::{Pieces, Recording, Sent, Step};
+use super::recording::{Pieces, Recording, Step, SubmittedBatch};
 use super::variant::Variant;
 use crate::sync::lock;
 use crate::task::Task;
@@ -163,7 +163,11 @@ impl Gpu {
     }
 
     /// Sends the batch that was recorded, if there is anything, with a note of its times or without.
-    pub(crate) fn send_batch(&self, recording: &mut Recording, timed: bool) -> Option<Sent> {
+    pub(crate) fn send_batch(
+        &self,
+        recording: &mut Recording,
+        timed: bool,
+    ) -> Option<SubmittedBatch> {
         if recording.steps.is_empty() {
             return None;
         }
@@ -179,7 +183,7 @@ impl Gpu {
             end: true,
         });
         let index = self.send(recording, noted);
-        Some(Sent {
+        Some(SubmittedBatch {
             index,
             at,
             stopwatch,
