@@ -20,7 +20,7 @@ use invar_ir::{
 };
 
 use super::common::{constants, count, integer, yielded};
-use super::rows::{Batch, Rows, is_flat};
+use super::rows::{Rows, UnrollFactor, is_flat};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::blocks::is_same_along;
 use crate::analysis::ranges::{self, Known, Ranges};
@@ -54,25 +54,25 @@ pub(super) fn run(module: &Module, kernel: &mut Kernel) {
     }
     let mut rows = Rows::new(module, kernel, &Known::default());
     let mut body = std::mem::take(&mut kernel.body);
-    write_out(&mut rows, &loops, &mut body);
+    unroll(&mut rows, &loops, &mut body);
     kernel.values = rows.into_values();
     kernel.body = body;
 }
 
-fn write_out(rows: &mut Rows<'_>, loops: &HashSet<Value>, region: &mut Region) {
+fn unroll(rows: &mut Rows<'_>, loops: &HashSet<Value>, region: &mut Region) {
     for mut inst in std::mem::take(&mut region.insts) {
         for inner in inst.kind.regions_mut() {
-            write_out(rows, loops, inner);
+            unroll(rows, loops, inner);
         }
         match &inst.kind {
             InstKind::For { body, .. } if loops.contains(&body.params[0]) => {
                 let scalar = rows.scalar(body.params[0]).unwrap_or(Scalar::U32);
-                let batch = Batch {
+                let factor = UnrollFactor {
                     rounds: ROUNDS,
                     step: 1,
                     scalar,
                 };
-                rows.by_some(inst, batch, &mut region.insts);
+                rows.unroll_partly(inst, factor, &mut region.insts);
             }
             _other => region.insts.push(inst),
         }

@@ -160,7 +160,7 @@ pub fn fixing_helps(
 
 /// So many rounds of a loop at a time.
 #[derive(Clone, Copy)]
-pub(super) struct Batch {
+pub(super) struct UnrollFactor {
     pub(super) rounds: i128,
     pub(super) step: i128,
     pub(super) scalar: Scalar,
@@ -231,12 +231,12 @@ impl Rows<'_> {
             let (rounds, some) = if self.changed {
                 (None, None)
             } else {
-                (self.rounds(&inst), self.some_rounds(&inst))
+                (self.rounds(&inst), self.unroll_factor(&inst))
             };
             self.changed |= before || rounds.is_some() || some.is_some();
             match (rounds, some) {
-                (Some(rounds), _) => self.write_out(inst, &rounds, &mut region.insts),
-                (None, Some(some)) => self.by_some(inst, some, &mut region.insts),
+                (Some(rounds), _) => self.unroll_fully(inst, &rounds, &mut region.insts),
+                (None, Some(some)) => self.unroll_partly(inst, some, &mut region.insts),
                 (None, None) => region.insts.push(inst),
             }
         }
@@ -290,7 +290,7 @@ impl Rows<'_> {
     }
 
     /// How many rounds to make at a time, where their number is not known.
-    fn some_rounds(&self, inst: &Inst) -> Option<Batch> {
+    fn unroll_factor(&self, inst: &Inst) -> Option<UnrollFactor> {
         let InstKind::For { step, body, .. } = &inst.kind else {
             return None;
         };
@@ -307,7 +307,7 @@ impl Rows<'_> {
         }
         let rounds = [8, 4, 2].into_iter().find(fits)?;
         let whole = i128::from(u64::MAX >> (64 - scalar.bits()));
-        (step > 0 && step * rounds <= whole).then_some(Batch {
+        (step > 0 && step * rounds <= whole).then_some(UnrollFactor {
             rounds,
             step,
             scalar,
@@ -336,7 +336,8 @@ impl Rows<'_> {
         words
     }
 
-    fn write_out(&mut self, inst: Inst, rounds: &[Const], out: &mut Vec<Inst>) {
+    /// Writes all rounds one after the other.
+    fn unroll_fully(&mut self, inst: Inst, rounds: &[Const], out: &mut Vec<Inst>) {
         let InstKind::For {
             lower, init, body, ..
         } = inst.kind
@@ -413,7 +414,7 @@ impl Rows<'_> {
     /// ```
     /// No index wraps: `upper - (n-1)*s` is 0 where that is negative, which `lower` is not, and the next one is
     /// `upper` where it would lie beyond.
-    pub(super) fn by_some(&mut self, inst: Inst, some: Batch, out: &mut Vec<Inst>) {
+    pub(super) fn unroll_partly(&mut self, inst: Inst, some: UnrollFactor, out: &mut Vec<Inst>) {
         let span = inst.span;
         let InstKind::For {
             lower,
