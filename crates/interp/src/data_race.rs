@@ -15,7 +15,7 @@ use crate::observe::{
 };
 use crate::race::{
     self, Atomic, AtomicAccess, Batch, Class, Config, CopyId, Declaration, Detector, Lanes, Object,
-    RacingAccess, Performer, RacyLocation, Region, Report, Simdgroup, Site, Space, Threadgroup,
+    Performer, RacingAccess, RacyLocation, Region, Report, Simdgroup, Site, Space, Threadgroup,
 };
 use crate::unpaired::Unpaired;
 use crate::verdict::{commuting, holds_floats, mixed_atomics};

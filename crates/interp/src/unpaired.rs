@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use invar_ir::{AtomicOp, Order, Scope};
 
 use crate::observe::{Access, Kind, Who};
-use crate::race::{RacingAccess, Performer, Report};
+use crate::race::{Performer, RacingAccess, Report};
 
 /// A thread: its threadgroup, its simdgroup and its lane.
 type Thread = (u64, u32, u32);

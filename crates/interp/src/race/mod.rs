@@ -25,6 +25,6 @@ mod word;
 pub use detector::Detector;
 pub use types::{
     Access, Atomic, AtomicAccess, Batch, Class, Commuting, Config, CopyId, Declaration, Error,
-    Lanes, Object, Order, RacingAccess, Performer, RacyLocation, Region, Report, Scope, Simdgroup, Site, Space,
-    Spaces, Threadgroup, Verdict,
+    Lanes, Object, Order, Performer, RacingAccess, RacyLocation, Region, Report, Scope, Simdgroup,
+    Site, Space, Spaces, Threadgroup, Verdict,
 };

@@ -6,7 +6,7 @@
 //! Time is counted within a threadgroup and advances at its barriers and releases; an access
 //! carries the time of the last one that concerned its simdgroup and space.
 
-use super::{Access, Config, Error, RacingAccess, Performer, Site};
+use super::{Access, Config, Error, Performer, RacingAccess, Site};
 
 /// Who made the access: one known lane.
 pub(super) const LANE: u64 = 1;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::common::Random;
 use invar_interp::race::{
     Access, Atomic, AtomicAccess, Batch, Class, Config, CopyId, Declaration, Detector, Lanes,
-    Object, Order, RacingAccess, Performer, Region, Scope, Simdgroup, Site, Space, Spaces,
+    Object, Order, Performer, RacingAccess, Region, Scope, Simdgroup, Site, Space, Spaces,
 };
 
 const SIMDGROUP_SIZE: u32 = 4;
