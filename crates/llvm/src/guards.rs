@@ -40,6 +40,8 @@ const NARROW: u32 = 62;
 /// Bits of sums of a few integers of 32 bits, and as many as are proved of the factors of a product.
 const NARROW_FACTOR: u32 = 35;
 const HALF: u32 = 30;
+/// Bits of the factors of a product, of which one may be any integer of 64 bits: no index of a buffer is longer.
+const LONG_FACTOR: u32 = 47;
 /// Bits beyond which nothing is proved.
 const WIDE: u32 = 120;
 /// The last row and the last column of a matrix.
@@ -526,8 +528,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         // Positions and sizes of 32 bits and their sums would need 128 for what follows; those of real
         // grids are less than half as long, and then 64 bits hold the product.
         let limit = |factor: Interval<'c>| {
-            let narrow = a.bits.max(b.bits) <= NARROW_FACTOR && factor.bits > HALF;
-            (narrow && a.bits + b.bits > NARROW).then_some(HALF)
+            let bits = a.bits + b.bits;
+            let narrow = a.bits.max(b.bits) <= NARROW_FACTOR;
+            let limit = if narrow { HALF } else { LONG_FACTOR };
+            let needed = bits > if narrow { NARROW } else { WIDE };
+            (needed && factor.bits > limit).then_some(limit)
         };
         let limits = [a, b].map(limit);
         let mut both = [a, b];
