@@ -76,7 +76,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.e.branch_if(go_on, on, self.blocks.stopped);
     }
 
-    /// Looks whether the kernel is asked to end.
+    /// Looks whether the kernel is asked to end. In front of a round: behind it, LLVM would compute what the round
+    /// carries on after the look, and hold everything that this needs until then.
     pub fn poll(&self) {
         let on = self.e.block("");
         self.branch_if_stopped(on);

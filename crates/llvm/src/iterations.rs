@@ -85,6 +85,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let not_entered = if same { out } else { masked };
         self.e.branch_if(self.e.and(rises, goes), head, not_entered);
         self.e.go(head);
+        self.poll_sometimes();
         let now = self.read_index(whole.index, &bounds[0]);
         self.define(body.params[0], now.clone(), mask);
         let frame = Frame {
@@ -95,7 +96,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             exit: whole.exit,
         };
         self.iteration(body, frame, 1, mask.clone());
-        self.poll_sometimes();
         let reached = self.e.load(ty, farthest, 8).into_int_value();
         let next = self.e.add(reached, step);
         let on = self.e.block("for.on");

@@ -156,13 +156,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         self.e.branch(head);
         self.e.go(head);
+        self.poll();
         let inside = if masked {
             Mask::Some(self.read_mask(&live))
         } else {
             mask.clone()
         };
         let on = self.iteration(body, frame, 0, inside);
-        self.poll();
         match on {
             Some(on) => {
                 self.write_mask(&live, &on);
@@ -264,6 +264,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             self.next_lanes(&counted, masks, &live, self.lanes(mask), head);
         }
         self.e.go(head);
+        self.poll_sometimes();
         let now = self.read_index(&index, &bounds[0]);
         let inside = if masked {
             Mask::Some(self.read_mask(&live))
@@ -275,7 +276,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         self.define(body.params[0], now, mask);
         let on = self.iteration(body, frame, 1, inside);
-        self.poll_sometimes();
         match (&masks, on) {
             (Some(masks), Some(on)) => self.next_lanes(&counted, masks, &live, on, head),
             (_, _) => {
