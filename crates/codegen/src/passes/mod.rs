@@ -35,6 +35,7 @@ mod sink;
 pub mod split;
 pub mod textures;
 mod unroll;
+mod untile;
 
 use std::time::{Duration, Instant};
 

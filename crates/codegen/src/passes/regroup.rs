@@ -1,13 +1,16 @@
 //! Regrouping: kernels whose threads know of themselves only where they stand in the grid, so that no thread can
 //! tell how they are put together to threadgroups, nor which axis of the grid their lanes lie on.
 //!
-//! This is for pointwise kernels, stencils, convolutions, naive products: whatever is written without threadgroup
-//! memory, barriers and simdgroups. Such a kernel runs in the threadgroups that suit its accesses
+//! This is for pointwise kernels, stencils, convolutions, products: whatever is written without threadgroup memory,
+//! barriers and simdgroups, or could be. Such a kernel runs in the threadgroups that suit its accesses
 //! ([`Regrouped::shape`]) and not in those that its author happened to write, and along the axis of the grid on
 //! which neighbours read neighbours.
 //!
 //! A position that is put together from the threadgroup's and the thread's (`g * size + t`) is one in the grid,
 //! and sizes of threadgroups are constants, where the dispatch's are known ([`Threadgroups`]).
+//!
+//! Threads that meet only to read what others copied to threadgroup memory need not meet ([`super::untile`]), where
+//! threadgroups are full.
 //!
 //! No order of threadgroups is promised (X3). A kernel that may wait for another thread keeps its own: one with
 //! fences, with atomics that order others, or whose loops use what an atomic gives.
@@ -26,7 +29,7 @@ use invar_ir::{
 
 use super::common::{count, new_value, push_const};
 use super::split::{self, Split};
-use super::{dead, induction};
+use super::{dead, induction, untile};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
 use crate::tuning::{
@@ -140,11 +143,12 @@ pub fn regroup(
     threadgroups: Option<Threadgroups>,
     grids: Grids,
 ) -> Option<Regrouped> {
-    let old = &module.kernels[index];
-    if !threads_are_independent(module, index) {
+    let mut kernel = module.kernels[index].clone();
+    let full = threadgroups.filter(|threadgroups| threadgroups.full);
+    let untiled = full.is_some_and(|full| untile::run(module, &mut kernel, full.size));
+    if !threads_are_independent(module, &kernel) {
         return None;
     }
-    let mut kernel = old.clone();
     kernel.threadgroup_size = None;
     if let Some(threadgroups) = threadgroups {
         let body = std::mem::take(&mut kernel.body);
@@ -173,6 +177,10 @@ pub fn regroup(
     } else {
         Dim::X
     };
+    // What lies far apart for the lanes was better brought side by side.
+    if untiled && steps.are_far(lanes) {
+        return None;
+    }
     let transposes = steps.transposes(lanes);
     let multiplies = steps.multiplies(lanes);
     if lanes != Dim::X {
@@ -191,12 +199,17 @@ pub fn regroup(
     })
 }
 
-/// Whether every thread of the kernel of that number runs by itself, in whatever order: no other can be regrouped.
+/// Whether a kernel may be one that can be regrouped: no other can.
 ///
 /// # Panics
 /// If there is no kernel of that number.
-pub fn threads_are_independent(module: &Module, index: usize) -> bool {
+pub fn may_be_regrouped(module: &Module, index: usize) -> bool {
     let kernel = &module.kernels[index];
+    threads_are_independent(module, kernel) || untile::is_possible(module, kernel)
+}
+
+/// Whether every thread of a kernel runs by itself, in whatever order.
+fn threads_are_independent(module: &Module, kernel: &Kernel) -> bool {
     let mut own = count(&kernel.body) <= REGROUPED_INSTRUCTIONS;
     own &= !kernel
         .params
@@ -447,6 +460,10 @@ impl Steps {
         let across =
             |(steps, _): &&([Step; 3], u64)| steps[lanes as usize] == Step::Same && others(steps);
         inner().any(|access| along(&access)) && inner().any(|access| across(&access))
+    }
+
+    fn are_far(&self, lanes: Dim) -> bool {
+        (self.all.iter()).any(|(steps, _)| steps[lanes as usize].cost() == FAR_ACCESS)
     }
 
     fn transposes(&self, lanes: Dim) -> bool {

@@ -102,3 +102,67 @@ fn a_place_that_is_divided_is_in_two_dimensions() {
     let narrow = "%low = cast u8 %i\n %w = cast u8 %n\n %r = rem %low, %w\n %column = cast u32 %r";
     assert_eq!(rows(narrow, 6400, 640), None);
 }
+
+/// A product of matrices by tiles of 16 by 16, of which the left one is stored at `left` and the right one at `right`.
+fn tiled(left: &str, right: &str) -> String {
+    format!(
+        "kernel @k(%a: device read f32, %b: device read f32, %c: device write f32, %n: u32) {{
+            %x = thread_position_in_threadgroup x
+            %y = thread_position_in_threadgroup y
+            %column = thread_position_in_grid x
+            %row = thread_position_in_grid y
+            %zero = const u32 0
+            %one = const u32 1
+            %w = const u32 16
+            %none = const f32 0.0
+            %left = alloc threadgroup f32[272]
+            %right = alloc threadgroup f32[272]
+            %start = mul %row, %n
+            %total = for %k = %zero to %n step %w carry(%t = %none) {{
+                %first = add %start, %k
+                %at = add %first, %x
+                %v = load %a[%at]
+                {left}
+                store %left[%mine], %v
+                %below = add %k, %y
+                %line = mul %below, %n
+                %there = add %line, %column
+                %u = load %b[%there]
+                {right}
+                store %right[%own], %u
+                barrier threadgroup
+                %sum = for %i = %zero to %w step %one carry(%s = %t) {{
+                    %r = mul %y, %w
+                    %p = add %r, %i
+                    %l = load %left[%p]
+                    %d = mul %i, %w
+                    %q = add %d, %x
+                    %m = load %right[%q]
+                    %product = mul %l, %m
+                    %next = add %s, %product
+                    yield %next
+                }}
+                barrier threadgroup
+                yield %sum
+            }}
+            %o = add %start, %column
+            store %c[%o], %total
+        }}"
+    )
+}
+
+#[test]
+fn products_by_tiles_need_no_threadgroups() {
+    let shape = |text: &str, size: [u32; 3], full: bool| {
+        let module = text::parse("k.inv", text).expect("parsed");
+        let grids = Grids {
+            exchanged: true,
+            split: false,
+        };
+        let found = regroup(&module, 0, Some(Threadgroups { size, full }), grids)?;
+        found.shape([1024, 1024, 1])
+    };
+    let row = |name: &str| format!("%h.{name} = mul %y, %w\n %{name} = add %h.{name}, %x");
+    let text = tiled(&row("mine"), &row("own"));
+    assert_eq!(shape(&text, [16, 16, 1], true), Some([64, 16, 1]));
+}

@@ -6,9 +6,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use invar_codegen::passes::regroup::{
-    Grids, Regrouped, Threadgroups, regroup, threads_are_independent,
-};
+use invar_codegen::passes::regroup::{Grids, Regrouped, Threadgroups, may_be_regrouped, regroup};
 use invar_interp::GridSizes;
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Dim, verify};
@@ -35,7 +33,7 @@ pub(super) struct Rearranged {
 /// The forms of a kernel.
 pub(super) struct Regrouping {
     source: Source,
-    /// Its threads run each by itself.
+    /// Its threads may run each by itself.
     possible: bool,
     forms: Mutex<Forms>,
 }
@@ -44,7 +42,7 @@ impl Regrouping {
     pub(super) fn of(source: &Source) -> Regrouping {
         Regrouping {
             possible: with_room(PASSES_BYTES, || {
-                threads_are_independent(&source.module, source.kernel)
+                may_be_regrouped(&source.module, source.kernel)
             }),
             source: source.clone(),
             forms: Mutex::default(),
