@@ -11,7 +11,7 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Token, Type, UnOp};
 
 use crate::attributes;
-use crate::foreign;
+use crate::foreign::{self, Types};
 use crate::groups;
 use crate::lengths::Lengths;
 use crate::places::{NO_POINTERS, is_place, table as table_of};
@@ -21,17 +21,19 @@ use crate::source::{located, place, shown_as, words};
 use crate::variables::{Changed, Matches, assigns, variable};
 
 /// A type in a kernel: numbers are its values.
-pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
+pub fn in_kernel(ty: &Type, types: &mut Types) -> Result<TokenStream> {
     let ty = groups::ungrouped_type(ty);
     let here = located(ty);
     match ty {
         Type::Tuple(tuple) => {
-            let parts: Vec<_> = tuple.elems.iter().map(in_kernel).collect::<Result<_>>()?;
+            let parts = tuple.elems.iter().map(|ty| in_kernel(ty, types));
+            let parts: Vec<_> = parts.collect::<Result<_>>()?;
             Ok(quote_spanned!(here=> (#(#parts,)*)))
         }
-        Type::Paren(inner) => in_kernel(&inner.elem),
+        Type::Paren(inner) => in_kernel(&inner.elem, types),
         Type::Path(_) | Type::Array(_) => {
             foreign::known_type(ty)?;
+            let ty = types.looked_up(ty);
             Ok(quote_spanned!(here=> ::invar::kernel::Val<#ty>))
         }
         _ => refuse(
@@ -55,6 +57,8 @@ pub struct Body {
     pub(crate) output: Option<TokenStream>,
     /// The parameters in angle brackets.
     generics: syn::Generics,
+    /// The types that stand in the function.
+    pub(crate) types: Types,
 }
 
 /// An identifier that no word of the author's can be.
@@ -217,9 +221,11 @@ impl Body {
     pub fn of_kernel(
         parameters: impl Iterator<Item = (String, bool)>,
         generics: &syn::Generics,
+        types: Types,
     ) -> Body {
         Body {
             output: None,
+            types,
             generics: generics.clone(),
             locals: vec![parameters.collect()],
             hidden: vec![HashMap::new()],
@@ -232,12 +238,13 @@ impl Body {
     pub fn of_device_fn(
         parameters: impl Iterator<Item = (String, bool)>,
         generics: &syn::Generics,
+        types: Types,
         output: Option<TokenStream>,
     ) -> Body {
         Body {
             device_fn: true,
             output,
-            ..Body::of_kernel(parameters, generics)
+            ..Body::of_kernel(parameters, generics, types)
         }
     }
 
@@ -432,7 +439,7 @@ impl Body {
         }
         let ty = match ty {
             Some(ty) => {
-                let ty = in_kernel(ty)?;
+                let ty = in_kernel(ty, &mut self.types)?;
                 words!(: #ty)
             }
             None => TokenStream::new(),
@@ -530,13 +537,14 @@ impl Body {
         }
         let rest = &structure.rest;
         let kind = if is_spot { words!(Spot) } else { words!(Val) };
+        let ty = self.types.looked_up_struct(path);
         // The pattern has rustc say which field is missing.
         let complete =
             quote_spanned!(path.span()=> let _ = |#path { #(#names: _,)* #rest }: #path| (););
         Ok(words!(let (#(#parts,)*) = {
             #complete
             let #whole #value;
-            let #whole: ::invar::kernel::#kind<#path> = #whole;
+            let #whole: ::invar::kernel::#kind<#ty> = #whole;
             (#(#reads,)*)
         };))
     }
@@ -568,7 +576,7 @@ impl Body {
         let (text, place) = (name.to_string(), place(call));
         let lengths = Lengths::of(&array, &self.generics);
         foreign::known_element(lengths.leaf)?;
-        let (leaf, length) = (lengths.leaf, &array.len);
+        let (leaf, length) = (foreign::looked_up(lengths.leaf), &array.len);
         let here = located(call);
         if let Some(element) = lengths.element() {
             let make = format_ident!("{make}_array");
@@ -705,8 +713,16 @@ impl Body {
             Expr::Unary(unary) => self.unary(unary),
             Expr::Binary(binary) => self.binary(binary),
             Expr::Cast(cast) => {
-                let operand = self.at(cast, &cast.expr)?;
                 let ty = &cast.ty;
+                if let Some(path) = foreign::of_a_type(&cast.expr, &self.generics)
+                    && foreign::is_integer(ty)
+                {
+                    // A variant of an enum, or a constant: what it is Rust says.
+                    let place = place(cast);
+                    return Ok(quote_spanned!(located(cast)=>
+                        ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#place, #path as #ty))));
+                }
+                let operand = self.at(cast, &cast.expr)?;
                 foreign::known_type(ty)?;
                 Ok(quote_spanned!(located(cast)=> ::invar::kernel::cast::<#ty>(#operand)))
             }
@@ -930,8 +946,10 @@ impl Body {
         // `f32::max(a, b)` is that of the kernel's values.
         let function = match foreign::number_of(&function.path) {
             Some(number) => {
-                let name = &function.path.segments[1];
-                quote_spanned!(located(function)=> ::invar::kernel::Val::<#number>::#name)
+                let name = &function.path.segments[1].ident;
+                let arguments = &function.path.segments[1].arguments;
+                let name = foreign::with_arguments(name, call.args.len().saturating_sub(1));
+                quote_spanned!(located(function)=> ::invar::kernel::Val::<#number>::#name #arguments)
             }
             None => function.to_token_stream(),
         };
@@ -968,6 +986,7 @@ impl Body {
         foreign::known_method(call)?;
         let whole = Expr::MethodCall(call.clone());
         let args = self.arguments(&whole, call.args.iter())?;
+        let method = foreign::with_arguments(method, args.len());
         Ok(quote_spanned!(located(call)=> #receiver.#method #generics(#(#args),*)))
     }
 

@@ -1,6 +1,6 @@
 //! `#[derive(KernelData)]` and `#[function_constant]`.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
@@ -12,7 +12,7 @@ use syn::{
 
 use crate::foreign;
 use crate::refuse::refuse;
-use crate::source::located;
+use crate::source::{located, moved_name};
 
 /// That a struct lies in memory as C's do, and nothing puts its fields elsewhere.
 fn known_layout(item: &ItemStruct) -> Result<()> {
@@ -88,51 +88,64 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
     Ok(described(&item, &fields))
 }
 
-/// What stands for a struct that was refused, so that its uses are no errors of their own.
-pub fn stand_in(item: TokenStream) -> TokenStream {
+/// What stands for a type that was refused: uses of it are no errors of their own. What is wrong with it is told
+/// where it would stand, so that it is no type for rustc either.
+pub fn stand_in(item: TokenStream, error: &Error) -> TokenStream {
+    let errors = || error.clone().into_iter().map(|one| one.to_compile_error());
     let Ok(item) = syn::parse2::<DeriveInput>(item) else {
-        return TokenStream::new();
+        return errors().collect();
     };
-    if !item.generics.params.is_empty() {
-        return TokenStream::new();
-    }
     if let Ok(item) = syn::parse2::<ItemStruct>(item.to_token_stream())
         && let Ok(fields) = known_fields(&item)
     {
-        return described(&item, &fields);
+        let described = described(&item, &fields);
+        return errors().chain([described]).collect();
     }
-    let name = &item.ident;
-    quote! {
-        impl ::invar::kernel::Data for #name {
-            type Repr = ();
-
-            fn values(_none: &(), _into: &mut ::std::vec::Vec<::invar::ir::Value>) {}
-            fn rebuild(_none: &mut dyn ::core::iter::Iterator<Item = ::invar::ir::Value>) {}
-            fn types(_into: &mut ::std::vec::Vec<::invar::ir::Type>) {}
-        }
-
-        impl ::invar::kernel::Stored for #name {
-            type At = ();
-            const VALUE: ::core::option::Option<::invar::ir::Type> = ::core::option::Option::None;
-
-            fn element() -> ::invar::ir::ElementType {
-                ::core::unreachable!()
+    let (impl_, of, where_) = item.generics.split_for_impl();
+    let (name, mut told) = (&item.ident, errors());
+    let first = told.next();
+    // The parameters hold numbers, and what they hold is what lies in buffers.
+    let element = item.generics.params.is_empty().then(|| {
+        quote! {
+            // SAFETY: what has errors is never run.
+            unsafe impl ::invar::Element for #name {
+                const SCALAR: ::core::option::Option<::invar::ir::Scalar> =
+                    ::core::option::Option::None;
             }
+        }
+    });
+    quote! {
+        #(#told)*
 
-            fn at(_spot: ::invar::kernel::SpotId) {}
-            fn load(_place: &::invar::ir::Place) {}
-            fn store(_place: &::invar::ir::Place, _none: &()) {}
+        impl #impl_ ::invar::kernel::Known for #name #of #where_ {
+            type Itself = [(); { #first; 0 }];
         }
 
-        impl ::invar::kernel::Struct for #name {
-            const FIELDS: &'static [&'static str] = &[];
-        }
-
-        // SAFETY: what has errors is never run.
-        unsafe impl ::invar::Element for #name {
-            const SCALAR: ::core::option::Option<::invar::ir::Scalar> = ::core::option::Option::None;
-        }
+        #element
     }
+}
+
+/// What gives the fields of a value, and what sets them; `vals` are their types.
+fn accessors(vis: &Visibility, names: &[&Ident], vals: &[TokenStream]) -> TokenStream {
+    let one = |(field, ty): (&&Ident, &TokenStream)| {
+        let (here, set) = (located(ty), setter(field));
+        let used = moved_name(field, here);
+        // One that is called as a field was refused.
+        let sets = (!names.contains(&&set)).then(|| {
+            quote_spanned! {here=>
+                #vis fn #set(&mut self, value: #ty) {
+                    self.#used = value;
+                }
+            }
+        });
+        quote_spanned! {here=>
+            #vis fn #field(&self) -> #ty {
+                self.#used
+            }
+            #sets
+        }
+    };
+    names.iter().zip(vals).map(one).collect()
 }
 
 /// What kernels know of a struct.
@@ -147,21 +160,20 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
         "there are unused bytes between or behind the fields of `{name}`: order them by size, or add fields"
     );
     // rustc tells what is wrong with a type once, on the type.
-    let each = |of: fn(&Type) -> TokenStream| -> Vec<TokenStream> {
-        types.iter().map(|ty| of(ty)).collect()
+    let blamed = types.iter().find(|ty| !foreign::is_number(ty));
+    let blamed = blamed.map_or_else(Span::call_site, located);
+    let types: Vec<TokenStream> = types.into_iter().map(foreign::looked_up).collect();
+    let each = |of: fn(&TokenStream) -> TokenStream| -> Vec<TokenStream> {
+        types.iter().map(of).collect()
     };
+    let used = names.iter().zip(&types);
+    let used: Vec<Ident> = used
+        .map(|(name, ty)| moved_name(name, located(ty)))
+        .collect();
     let vals = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Val<#ty>));
-    // One that is called as a field was refused.
-    let sets = names.iter().zip(&vals).filter_map(|(field, ty)| {
-        let set = setter(field);
-        (!names.contains(&&set)).then(|| {
-            quote! {
-                #vis fn #set(&mut self, value: #ty) {
-                    self.#field = value;
-                }
-            }
-        })
-    });
+    let accessors = accessors(vis, &names, &vals);
+    // Behind a type that is none rustc finds no end: it would say so of the whole struct.
+    let end = Ident::new("_no_more", Span::mixed_site());
     let parts = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Spot<#ty>));
     let data = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Data>));
     let stored = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Stored>));
@@ -174,11 +186,12 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
         ::core::mem::size_of::<#name>() == 0 #(+ elements::<#types>())*,
         #padding
     ););
-    quote! {
+    quote_spanned! {blamed=>
         const _: () = {
         #[doc = concat!("A `", #text, "` in a kernel.")]
         #vis struct #values {
             #(#names: #vals,)*
+            #end: (),
         }
 
         impl ::core::clone::Clone for #values {
@@ -191,12 +204,7 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
 
         #[allow(dead_code, missing_docs, reason = "each field can be read and written, whether or not a kernel does")]
         impl #values {
-            #(
-                #vis fn #names(&self) -> #vals {
-                    self.#names
-                }
-            )*
-            #(#sets)*
+            #accessors
         }
 
         #[doc = concat!("Where a `", #text, "` lies in a kernel's memory.")]
@@ -212,18 +220,23 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
             )*
         }
 
+        impl ::invar::kernel::Known for #name {
+            type Itself = #name;
+        }
+
         impl ::invar::kernel::Data for #name {
             type Repr = #values;
 
             fn values(repr: &#values, into: &mut ::std::vec::Vec<::invar::ir::Value>) {
-                #(#data::values(&repr.#names, into);)*
+                #(#data::values(&repr.#used, into);)*
             }
 
             fn rebuild(
                 from: &mut dyn ::core::iter::Iterator<Item = ::invar::ir::Value>,
             ) -> #values {
                 #values {
-                    #(#names: #vars::rebuild(from),)*
+                    #(#used: #vars::rebuild(from),)*
+                    #end: (),
                 }
             }
 
@@ -249,12 +262,13 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
 
             fn load(place: &::invar::ir::Place) -> #values {
                 #values {
-                    #(#names: #load(place, #numbers),)*
+                    #(#used: #load(place, #numbers),)*
+                    #end: (),
                 }
             }
 
             fn store(place: &::invar::ir::Place, repr: &#values) {
-                #(#store(place, #numbers, repr.#names);)*
+                #(#store(place, #numbers, repr.#used);)*
             }
         }
 

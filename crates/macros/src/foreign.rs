@@ -1,12 +1,17 @@
 //! Rust that kernels do not have, as far as its name tells: types, functions and methods of the standard
 //! library. What a name does not tell is left to rustc, which knows types.
 
+use std::collections::HashMap;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
 use syn::{
-    ExprMethodCall, GenericArgument, GenericParam, Generics, Ident, Path, PathArguments, Result,
-    Type, TypeParamBound, WherePredicate,
+    Expr, ExprMethodCall, ExprPath, GenericArgument, GenericParam, Generics, Ident, Path,
+    PathArguments, Result, Type, TypeParamBound, TypePath, WherePredicate,
 };
 
 use crate::refuse::refuse;
+use crate::source::{moved, own};
 
 pub const NO_TEXT: &str = "a kernel has numbers and truth values, no text";
 
@@ -39,6 +44,81 @@ fn may_be_of_std(path: &Path, names: usize) -> bool {
     let first = path.segments.first().map(|s| s.ident.to_string());
     let is_std = matches!(first.as_deref(), Some("std" | "core" | "alloc"));
     path.segments.len() == names || is_std
+}
+
+const NUMBERS: &[&str] = &[
+    "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64",
+];
+
+/// The types that a function names, each as if it always stood where it stands first.
+pub struct Types {
+    first: HashMap<String, Span>,
+    /// The names of its parameters in angle brackets: what stands for them rustc finds by where they stand.
+    parameters: Vec<Ident>,
+}
+
+impl Types {
+    pub fn of(generics: &Generics) -> Types {
+        Types {
+            first: HashMap::new(),
+            parameters: generics.type_params().map(|p| p.ident.clone()).collect(),
+        }
+    }
+
+    /// A type where it stands first.
+    pub fn first(&mut self, ty: &Type) -> Result<Type> {
+        let text = ty.to_token_stream().to_string();
+        let here = *self.first.entry(text).or_insert_with(|| own(ty));
+        syn::parse2(moved(ty, here))
+    }
+
+    /// The same as rustc looks it up.
+    pub fn looked_up(&mut self, ty: &Type) -> TokenStream {
+        let mut leaf = ty;
+        while let Type::Array(array) = leaf {
+            leaf = &array.elem;
+        }
+        if let Type::Path(path) = leaf
+            && let Some(first) = path.path.segments.first()
+            && self.parameters.contains(&first.ident)
+        {
+            return ty.to_token_stream();
+        }
+        match self.first(ty) {
+            Ok(first) => looked_up(&first),
+            Err(_cannot_stand_elsewhere) => looked_up(ty),
+        }
+    }
+
+    /// The same of a struct that is put together or taken apart.
+    pub fn looked_up_struct(&mut self, path: &Path) -> TokenStream {
+        self.looked_up(&Type::Path(TypePath {
+            qself: None,
+            path: path.clone(),
+        }))
+    }
+}
+
+/// A type as rustc looks it up among those that kernels have. One that they do not have is told on its words, and is
+/// no type at all from there on: so nothing else is said of what has it.
+pub fn looked_up(ty: &Type) -> TokenStream {
+    let here = own(ty);
+    match ty {
+        Type::Array(array) => {
+            let (element, length) = (looked_up(&array.elem), &array.len);
+            quote_spanned!(here=> [#element; #length])
+        }
+        Type::Paren(inner) => looked_up(&inner.elem),
+        Type::Group(inner) => looked_up(&inner.elem),
+        Type::Path(_) if is_number(ty) => ty.to_token_stream(),
+        Type::Path(_) => quote_spanned!(here=> <#ty as ::invar::kernel::Known>::Itself),
+        other => other.to_token_stream(),
+    }
+}
+
+/// Whether it is a number by its name, or a truth value.
+pub fn is_number(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if NUMBERS.iter().any(|name| path.path.is_ident(name)))
 }
 
 /// Refuses a type that kernels do not have.
@@ -119,11 +199,42 @@ pub fn known_value(path: &Path) -> Result<()> {
 
 /// The type of `f32::max(a, b)` and its like: a function of a number's type.
 pub fn number_of(function: &Path) -> Option<&Ident> {
-    const NUMBERS: &[&str] = &[
-        "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64",
-    ];
     let first = function.segments.first().map(|s| &s.ident);
     first.filter(|ty| function.segments.len() == 2 && NUMBERS.iter().any(|name| ty == name))
+}
+
+/// The name of a method of numbers where the table of operations has another one, without arguments, of its name.
+pub fn with_arguments(method: &Ident, count: usize) -> Ident {
+    match count {
+        1 if method == "log" => Ident::new("log_of_base", method.span()),
+        _ => method.clone(),
+    }
+}
+
+/// The path of `Shape::Round`, and of what else a type of the author's has that stands with its name.
+pub fn of_a_type<'a>(expr: &'a Expr, generics: &Generics) -> Option<&'a ExprPath> {
+    let path = match expr {
+        Expr::Path(path) if path.qself.is_none() => path,
+        Expr::Paren(inner) => return of_a_type(&inner.expr, generics),
+        _ => return None,
+    };
+    let names: Vec<String> = path
+        .path
+        .segments
+        .iter()
+        .map(|s| s.ident.to_string())
+        .collect();
+    let [.., ty, _] = &names[..] else {
+        return None;
+    };
+    let is_parameter = generics.type_params().any(|p| p.ident == ty);
+    (ty.starts_with(char::is_uppercase) && !is_parameter).then_some(path)
+}
+
+/// Whether it is an integer of kernels.
+pub fn is_integer(ty: &Type) -> bool {
+    const INTEGERS: &[&str] = &["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+    matches!(ty, Type::Path(path) if INTEGERS.iter().any(|name| path.path.is_ident(name)))
 }
 
 /// Refuses functions of the standard library that take references.
@@ -151,34 +262,98 @@ pub fn known_function(path: &Path) -> Result<()> {
     }
 }
 
-/// Refuses a method of iterators, options or slices.
+/// What to write instead of what iterators and slices have.
+const NO_ITERATORS: &str = "a kernel has no iterators: write `for i in 0..n` and `x[i]`";
+
+/// Methods of iterators and slices that give no element in particular, with their numbers of arguments.
+const OF_ITERATORS: &[(&str, &[usize])] = &[
+    (
+        "iter iter_mut into_iter enumerate rev cloned copied count collect sum product peekable flatten min max",
+        &[0],
+    ),
+    (
+        "map filter filter_map flat_map for_each any all find position take_while skip_while inspect reduce",
+        &[1],
+    ),
+    (
+        "zip chain skip take step_by nth cycle last_mut min_by max_by min_by_key max_by_key partition",
+        &[0, 1],
+    ),
+    (
+        "chunks chunks_mut chunks_exact chunks_exact_mut windows rchunks split_at split_at_mut array_chunks",
+        &[1],
+    ),
+    ("fold scan try_fold", &[2]),
+];
+
+/// Methods of slices, arrays and `Vec` that do something with many elements at once.
+const OF_SLICES: &str = "fill fill_with contains concat join to_vec sort sort_unstable sort_by sort_by_key reverse \
+                         copy_from_slice clone_from_slice copy_within swap_with_slice binary_search \
+                         binary_search_by partition_point is_sorted starts_with ends_with repeat push pop insert \
+                         remove clear truncate resize extend_from_slice split_first split_last as_slice \
+                         as_mut_slice as_ptr as_mut_ptr get_unchecked get_unchecked_mut";
+
+/// Comparisons as methods.
+const COMPARISONS: &str = "eq ne lt le gt ge cmp partial_cmp total_cmp is_lt is_gt is_eq";
+
+/// What Rust makes of numbers beside numbers.
+const TO_BYTES: &str = "to_le_bytes to_be_bytes to_ne_bytes";
+
+fn stands_in(list: &str, name: &str) -> bool {
+    list.split_whitespace().any(|word| word == name)
+}
+
+/// Refuses a method that kernels do not have, of numbers, iterators, options or slices.
 pub fn known_method(call: &ExprMethodCall) -> Result<()> {
-    let method = call.method.to_string();
-    let why = match (&*method, call.args.len()) {
-        ("iter" | "iter_mut" | "into_iter", 0) | ("chunks" | "chunks_exact" | "windows", 1) => {
-            "a kernel has no iterators: write `for i in 0..n` and `x[i]`".to_string()
-        }
+    let (method, count) = (call.method.to_string(), call.args.len());
+    let is_of_iterators =
+        |(names, counts): &(&str, &[usize])| counts.contains(&count) && stands_in(names, &method);
+    let why = match (&*method, count) {
         ("get" | "get_mut", 1) => {
             "an element is `x[i]`: a load out of bounds gives 0 (B1), and a store does nothing (B2)"
                 .to_string()
         }
-        ("unwrap" | "unwrap_or_default", 0) | ("unwrap_or" | "expect", 1) => {
+        ("unwrap" | "unwrap_or_default", 0) | ("unwrap_or" | "expect" | "unwrap_or_else", 1) => {
             format!("nothing in a kernel fails: there is no `{method}`")
         }
-        (name, 1) if name.starts_with("checked_") || name.starts_with("overflowing_") => {
+        (name, 0 | 1) if name.starts_with("checked_") || name.starts_with("strict_") => {
             "integers of a kernel wrap (A1): there is nothing to check; `a.saturating_add(b)` stays at the \
-             largest"
+             largest, and `a.overflowing_add(b)` says whether it wrapped"
                 .to_string()
         }
-        ("signum", 0) => "in a kernel it is `x.sign()`, which is 0 for 0".to_string(),
-        ("map" | "fold" | "for_each" | "zip" | "filter", 1..) => {
-            "a kernel has no iterators: write `for i in 0..n` and `x[i]`".to_string()
+        (name, 0 | 1) if name.starts_with("unchecked_") => {
+            "nothing in a kernel is unsafe: the operators wrap (A1)".to_string()
+        }
+        (name, 0 | 1)
+            if name.starts_with("overflowing_")
+                && !["add", "sub", "mul"].contains(&&name["overflowing_".len()..]) =>
+        {
+            "integers of a kernel wrap (A1); whether they did `overflowing_add`, `overflowing_sub` and \
+             `overflowing_mul` say"
+                .to_string()
         }
         ("first" | "last", 0) => {
             "an element is `x[i]`, the last one `x[x.len() - 1]`: a load out of bounds gives 0 (B1)".to_string()
         }
-        ("fill" | "contains" | "concat" | "to_vec" | "sort" | "sort_unstable" | "reverse", 0 | 1) => {
-            format!("arrays of a kernel have `len`, `is_empty` and `swap`, and no `{method}`: write a loop")
+        ("classify", 0) => {
+            "a kernel has no enums: ask `x.is_nan()`, `x.is_infinite()`, `x.is_subnormal()` or `x.is_normal()`"
+                .to_string()
+        }
+        ("to_int_unchecked", 0) => "in a kernel it is `x as i32`, which saturates (A5)".to_string(),
+        ("try_into", 0) => "nothing in a kernel fails: write `x as u32`".to_string(),
+        ("then" | "then_some", 1) => {
+            "a kernel has no `Option`: write `if c { a } else { b }`, or `select(b, a, c)`".to_string()
+        }
+        ("to_string" | "as_str" | "parse", 0) => NO_TEXT.to_string(),
+        (name, 0) if stands_in(TO_BYTES, name) => {
+            format!("a kernel has no `{name}`: the bytes of 32 bits are `as_type::<[u8; 4]>(x)`, lowest first")
+        }
+        (name, 0 | 1) if stands_in(COMPARISONS, name) => {
+            format!("a kernel has no `{name}`: compare by `==`, `<` and their like")
+        }
+        _ if OF_ITERATORS.iter().any(is_of_iterators) => NO_ITERATORS.to_string(),
+        (name, 0..=2) if stands_in(OF_SLICES, name) => {
+            format!("arrays of a kernel have `len`, `is_empty` and `swap`, and no `{name}`: write a loop")
         }
         _ => return Ok(()),
     };

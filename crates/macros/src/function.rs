@@ -10,8 +10,9 @@ use syn::{
     Pat, PathArguments, Result, ReturnType, Token, Type, parse_quote,
 };
 
+use crate::around;
 use crate::body::{Body, in_kernel};
-use crate::foreign;
+use crate::foreign::{self, Types};
 use crate::groups;
 use crate::refuse::refuse;
 use crate::source;
@@ -83,6 +84,13 @@ fn kind(ty: &Type) -> Result<Kind> {
                     "buffers of kernels have no lifetimes: leave it out",
                 );
             }
+impl Parameter {
+    /// Its name, as if it stood with its type: rustc tells there what is wrong with that.
+    fn at_its_type(&self) -> Ident {
+        source::moved_name(&self.name, source::own(self.kind.element()))
+    }
+}
+
             if let Type::Slice(slice) = &*reference.elem {
                 foreign::known_element(&slice.elem)?;
                 if let Type::Path(path) = groups::ungrouped_type(&slice.elem)
@@ -114,7 +122,8 @@ fn kind(ty: &Type) -> Result<Kind> {
     }
 }
 
-fn parameters(function: &ItemFn) -> Result<Vec<Parameter>> {
+/// The parameters, of whose types rustc tells where each stands first.
+fn parameters(function: &ItemFn, types: &mut Types) -> Result<Vec<Parameter>> {
     let one = |arg: &FnArg| match arg {
         FnArg::Receiver(this) => refuse(this, "a kernel is a function of its own, without `self`"),
         FnArg::Typed(typed) if !typed.attrs.is_empty() => {
@@ -129,7 +138,12 @@ fn parameters(function: &ItemFn) -> Result<Vec<Parameter>> {
             other => refuse(other, "a parameter of a kernel is a name"),
         },
     };
-    function.sig.inputs.iter().map(one).collect()
+    let mut all: Vec<Parameter> = function.sig.inputs.iter().map(one).collect::<Result<_>>()?;
+    for parameter in &mut all {
+        let element = parameter.kind.element_mut();
+        *element = types.first(element)?;
+    }
+    Ok(all)
 }
 
 fn check_signature(function: &ItemFn) -> Result<()> {
@@ -281,7 +295,7 @@ fn listed(input: syn::parse::ParseStream) -> Result<Punctuated<Expr, Token![,]>>
 }
 
 /// Where the parameters begin in a kernel.
-fn declarations(parameters: &[Parameter]) -> TokenStream {
+fn declarations(parameters: &[Parameter], types: &mut Types) -> TokenStream {
     let one = |p: &Parameter| {
         let (name, text, place) = (&p.name, p.name.to_string(), source::place(&p.name));
         let (make, ty) = match &p.kind {
@@ -291,9 +305,9 @@ fn declarations(parameters: &[Parameter]) -> TokenStream {
             Kind::Threadgroup(ty) => ("threadgroup_param", ty),
             Kind::Thread(ty) | Kind::Value(ty) => ("scalar", ty),
         };
-        let make = format_ident!("{make}");
-        let mutable = p.mutable.then(|| quote!(mut));
-        quote_spanned!(source::located(ty)=>
+        let (make, here) = (format_ident!("{make}"), source::own(ty));
+        let (mutable, ty) = (p.mutable.then(|| quote!(mut)), types.looked_up(ty));
+        quote_spanned!(here=>
             let #mutable #name = ::invar::kernel::#make::<#ty>(#text, #place);)
     };
     parameters.iter().map(one).collect()
@@ -308,7 +322,12 @@ struct HostSide {
     checked: TokenStream,
 }
 
-fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSide {
+fn host_side(
+    parameters: &[Parameter],
+    types: &mut Types,
+    scope: &Ident,
+    device: &Ident,
+) -> HostSide {
     let mut side = HostSide {
         launch: TokenStream::new(),
         launched: TokenStream::new(),
@@ -316,17 +335,19 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
         lent: TokenStream::new(),
         checked: TokenStream::new(),
     };
-    for Parameter { name, kind, .. } in parameters {
-        let here = source::located(kind.element());
+    for parameter in parameters {
+        let (name, kind) = (&parameter.name, &parameter.kind);
+        let (here, used) = (source::own(kind.element()), parameter.at_its_type());
+        let t = types.looked_up(kind.element());
         let (launch, check, lend) = match kind {
-            Kind::Slice(t) | Kind::Constants(t) => (
+            Kind::Slice(_) | Kind::Constants(_) => (
                 quote_spanned!(here=> &::invar::Buffer<#t>),
-                quote!(&[#t]),
+                quote_spanned!(here=> &[#t]),
                 Some("lend_read"),
             ),
-            Kind::SliceMut(t) => (
+            Kind::SliceMut(_) => (
                 quote_spanned!(here=> &mut ::invar::Buffer<#t>),
-                quote!(&mut [#t]),
+                quote_spanned!(here=> &mut [#t]),
                 Some("lend"),
             ),
             Kind::Threadgroup(_) => (quote!(usize), quote!(usize), None),
@@ -338,9 +359,9 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
             Some(lend) => {
                 let lend = format_ident!("{lend}");
                 side.launched
-                    .extend(quote_spanned!(here=> ::invar::Arg::from(&*#name),));
+                    .extend(quote_spanned!(here=> ::invar::Arg::from(&*#used),));
                 side.lent
-                    .extend(quote_spanned!(here=> let #name = #scope.#lend(&#device, #name)?;));
+                    .extend(quote_spanned!(here=> let #used = #scope.#lend(&#device, #used)?;));
                 side.checked
                     .extend(quote_spanned!(here=> ::invar::Arg::from(&#name),));
             }
@@ -349,7 +370,7 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
                     Kind::Threadgroup(_) => {
                         quote!(::invar::Arg::ThreadgroupLength(#name as u64),)
                     }
-                    _ => quote!(::invar::kernel::value(#name)?,),
+                    _ => quote_spanned!(here=> ::invar::kernel::value(#used)?,),
                 };
                 side.launched.extend(value.clone());
                 side.checked.extend(value);
@@ -425,7 +446,8 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     if let ReturnType::Type(_, ty) = &function.sig.output {
         return refuse(ty, "a kernel gives nothing back: it writes to a `&mut [T]`");
     }
-    let parameters = parameters(&function)?;
+    let mut types = Types::of(&function.sig.generics);
+    let parameters = parameters(&function, &mut types)?;
     for Parameter { name, kind, .. } in &parameters {
         if let Kind::Thread(_) = kind {
             return refuse(
@@ -435,13 +457,6 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         }
     }
     let attributes = self::attributes(attributes)?;
-    let names = names(&parameters);
-    let body = Body::of_kernel(names, &function.sig.generics).translate(&function.block);
-    let (errors, body) = match body {
-        Ok(body) => (None, body),
-        Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
-    };
-
     let mixed = |name: &str| Ident::new(name, Span::mixed_site());
     let (scope, device) = (mixed("scope"), mixed("device"));
     let (on, grid, constants) = (mixed("on"), mixed("grid"), mixed("constants"));
@@ -460,10 +475,9 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let (entered, lints) = (entered(&function, &TokenStream::new()), lints());
     let generics = lasting(&function.sig.generics);
     let (impl_, of, where_) = generics.split_for_impl();
-    let given = parameters.iter().map(|p| &p.name);
+    let given = parameters.iter().map(Parameter::at_its_type);
     let turbofish = of.as_turbofish();
     let types = generics.type_params().map(|p| &p.ident);
-    // In an `impl` rustc says on the name that none of this stands there.
     Ok(quote_spanned! {source::located(name)=>
         #errors
 
@@ -498,9 +512,15 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             #grid: impl ::invar::kernel::IntoDispatch,
             #check
         ) -> ::invar::kernel::KernelThatRanOnTheHost #where_ {
-            ::invar::kernel::ran(#name #turbofish::check(#grid, #(#given),*))
+            #ran
         }
 
+    if around::is_associated(&function.sig.ident) {
+        return refuse(
+            &function.sig.ident,
+            "a kernel is a function by itself: put it outside of the `impl` or `trait`",
+        );
+    }
         #[allow(dead_code, clippy::too_many_arguments, reason = "a kernel has what its author gave it")]
         impl #impl_ #name #of #where_ {
             /// Submits the kernel; nothing is copied, and several launches may be under way at once.
@@ -550,6 +570,13 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                     ::invar::kernel::findings::<Self>(&#device, #grid, &[#checked])
                 })
             }
+    let mut named = parameters.iter().map(|p| p.kind.element());
+    let blamed = named
+        .find(|ty| !foreign::is_number(ty))
+        .map_or_else(|| source::located(name), source::own);
+    let itself = source::moved_name(name, blamed);
+    let ran = quote_spanned!(blamed=>
+        ::invar::kernel::ran(#itself #turbofish::check(#grid, #(#given),*)));
         }
     })
 }
@@ -562,7 +589,8 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
         return refuse(attributes, "`#[device_fn]` takes nothing");
     }
     let (mut inputs, mut lent) = (TokenStream::new(), TokenStream::new());
-    let parameters = parameters(&function)?;
+    let mut types = Types::of(&function.sig.generics);
+    let parameters = parameters(&function, &mut types)?;
     for Parameter {
         name,
         mutable,
@@ -572,19 +600,19 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
         let mutable = mutable.then(|| quote!(mut));
         let ty = match kind {
             // Every array of the kernel can be lent so, whichever memory it is in.
-            Kind::Slice(t) => {
-                lent.extend(quote!(
+            Kind::Slice(_) => {
+                lent.extend(quote_spanned!(here=>
                     let #mutable #name: ::invar::kernel::Slice<#t> =
                         ::invar::kernel::AsSlice::as_slice(#name);
                 ));
-                quote_spanned!(source::located(t)=> impl ::invar::kernel::AsSlice<#t>)
+                quote_spanned!(here=> impl ::invar::kernel::AsSlice<#t>)
             }
-            Kind::SliceMut(t) => {
-                lent.extend(quote!(
+            Kind::SliceMut(_) => {
+                lent.extend(quote_spanned!(here=>
                     let #mutable #name: ::invar::kernel::SliceMut<#t> =
                         ::invar::kernel::AsSliceMut::as_slice_mut(#name);
                 ));
-                quote_spanned!(source::located(t)=> impl ::invar::kernel::AsSliceMut<#t>)
+                quote_spanned!(here=> impl ::invar::kernel::AsSliceMut<#t>)
             }
             Kind::Constants(t) => quote!(::invar::kernel::Constants<#t>),
             Kind::Threadgroup(t) => quote!(::invar::kernel::ThreadgroupArray<#t>),
@@ -598,16 +626,17 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
     let (output, given) = match &function.sig.output {
         ReturnType::Default => (TokenStream::new(), None),
         ReturnType::Type(arrow, ty) => {
-            let ty = in_kernel(ty)?;
+            let ty = in_kernel(ty, &mut types)?;
             (quote!(#arrow #ty), Some(ty))
         }
     };
     let names = names(&parameters);
-    let (errors, body) =
-        match Body::of_device_fn(names, &function.sig.generics, given).translate(&function.block) {
-            Ok(body) => (None, body),
-            Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
-        };
+    let (errors, body) = match Body::of_device_fn(names, &function.sig.generics, types, given)
+        .translate(&function.block)
+    {
+        Ok(body) => (None, body),
+        Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
+    };
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
     let (generics, where_) = (&function.sig.generics, &function.sig.generics.where_clause);
     let entered = entered(&function, &quote!(::invar::kernel::zero()));
@@ -623,3 +652,5 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
         }
     })
 }
+        let here = source::own(kind.element());
+        let t = types.looked_up(kind.element());

@@ -9,6 +9,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, GenericParam, Generics, Type, TypeArray};
 
+use crate::foreign::looked_up;
 use crate::source::located;
 
 pub struct Lengths<'a> {
@@ -46,14 +47,14 @@ impl<'a> Lengths<'a> {
 
     /// What the outermost array holds, as a type.
     pub fn element(&self) -> Option<TokenStream> {
-        let leaf = self.leaf.to_token_stream();
+        let leaf = looked_up(self.leaf);
         let inner = self.inner.as_ref()?.iter().rev();
         Some(inner.fold(leaf, |of, length| quote!([#of; #length])))
     }
 
     /// What `[i]` of the outermost array gives, as a type of `invar::kernel`.
     pub fn part(&self) -> TokenStream {
-        let leaf = self.leaf;
+        let leaf = looked_up(self.leaf);
         let spot = quote!(::invar::kernel::Spot<#leaf>);
         (1..self.all.len()).fold(spot, |of, _| quote!(::invar::kernel::Rows<#of>))
     }

@@ -11,6 +11,7 @@
 //!
 //! Deliberately absent: types. The macros see words.
 
+mod around;
 mod attributes;
 mod body;
 mod data;
@@ -61,11 +62,8 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> TokenStream {
 /// numbers, arrays of numbers, or such structs, and no unused bytes between them.
 #[proc_macro_derive(KernelData)]
 pub fn kernel_data(item: TokenStream) -> TokenStream {
-    let made = data::kernel_data(item.clone().into()).unwrap_or_else(|error| {
-        let (mut errors, stand_in) = (error.to_compile_error(), data::stand_in(item.into()));
-        errors.extend(stand_in);
-        errors
-    });
+    let made = data::kernel_data(item.clone().into());
+    let made = made.unwrap_or_else(|error| data::stand_in(item.into(), &error));
     written(Ok(made))
 }
 

@@ -349,6 +349,7 @@ impl Body {
     /// `Body { position: p, mass: m }`, or with `..other` at the end.
     pub(crate) fn structure(&mut self, structure: &syn::ExprStruct) -> Result<TokenStream> {
         let path = &structure.path;
+        let ty = self.types.looked_up_struct(path);
         let mut fields = Vec::new();
         for field in &structure.fields {
             attributes::none(&field.attrs)?;
@@ -364,7 +365,7 @@ impl Body {
                 words!(#whole.#set(#value);)
             });
             return Ok(words!({
-                let mut #whole: ::invar::kernel::Val<#path> = #rest;
+                let mut #whole: ::invar::kernel::Val<#ty> = #rest;
                 #(#sets)*
                 #whole
             }));
@@ -372,14 +373,14 @@ impl Body {
         let names = fields.iter().map(|(name, ..)| name);
         let given = fields.iter().map(|(name, value, here)| {
             let text = name.to_string();
-            let read = words!(::invar::kernel::reader::<#path, _>(|s| s.#name()));
+            let read = words!(::invar::kernel::reader::<#ty, _>(|s| s.#name()));
             quote_spanned!(*here=> ::invar::kernel::field(#text, #read, #value))
         });
         // The pattern has rustc say which field is missing.
         let complete = quote_spanned!(path.span()=> let _ = |#path { #(#names: _),* }: #path| (););
         Ok(words!({
             #complete
-            ::invar::kernel::structure::<#path>(&[#(#given),*])
+            ::invar::kernel::structure::<#ty>(&[#(#given),*])
         }))
     }
 }

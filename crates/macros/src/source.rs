@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use proc_macro2::{Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
 /// The place of some words as `invar::kernel::Place4`.
@@ -23,6 +23,31 @@ pub fn located(words: impl ToTokens) -> Span {
     let first = words.into_token_stream().into_iter().next();
     let at = first.map_or_else(Span::call_site, |t| t.span());
     Span::mixed_site().located_at(at)
+}
+
+/// The span of a type of the author's: what is wrong with it is told there, once.
+pub fn own(words: impl ToTokens) -> Span {
+    let first = words.into_token_stream().into_iter().next();
+    first.map_or_else(Span::call_site, |word| word.span())
+}
+
+/// A name as if it stood at another place.
+pub fn moved_name(name: &Ident, to: Span) -> Ident {
+    let mut moved = name.clone();
+    moved.set_span(name.span().located_at(to));
+    moved
+}
+
+/// The words as if they stood at another place: rustc tells the same there but once.
+pub fn moved(words: impl ToTokens, to: Span) -> TokenStream {
+    let one = |mut word: TokenTree| {
+        if let TokenTree::Group(group) = &word {
+            word = Group::new(group.delimiter(), moved(group.stream(), to)).into();
+        }
+        word.set_span(word.span().located_at(to));
+        word
+    };
+    words.into_token_stream().into_iter().map(one).collect()
 }
 
 thread_local! {

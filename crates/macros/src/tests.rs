@@ -3,6 +3,8 @@
 use proc_macro2::TokenStream;
 use syn::Result;
 
+use crate::body::Body;
+use crate::foreign::Types;
 use crate::function;
 
 type Macro = fn(TokenStream, TokenStream) -> Result<TokenStream>;
@@ -34,9 +36,11 @@ fn messages(make: Macro, item: &str) -> Vec<(String, String)> {
             let names = ["x", "y", "t"]
                 .map(|name| (name.to_string(), false))
                 .into_iter();
+            let generics = &function.sig.generics;
+            let types = Types::of(generics);
             let body = match item.starts_with("fn f(") {
-                true => crate::body::Body::of_device_fn(names, &function.sig.generics, None),
-                false => crate::body::Body::of_kernel(names, &function.sig.generics),
+                true => Body::of_device_fn(names, generics, types, None),
+                false => Body::of_kernel(names, generics, types),
             };
             told(body.translate(&function.block).expect_err("the same error"))
         }
@@ -401,12 +405,55 @@ fn what_the_standard_library_has_and_kernels_have_not_is_one_message_on_the_word
             "std",
             "`max(a, b)`",
         ),
+    ];
+    for (item, word, message) in cases {
+        refused(function::kernel, item, word, message);
+    }
+    refused(
+        function::device_fn,
+        "fn f(n: u32) -> Option<u32> { n }",
+        "Option",
+        "a truth value beside",
+    );
+}
+
+#[test]
+fn what_numbers_and_arrays_have_and_kernels_have_not_is_one_message_on_the_word() {
+    let cases = [
         (
             "fn k() { let s = x.checked_add(y); }",
             "checked_add",
             "wrap (A1)",
         ),
-        ("fn k() { let s = x.signum(); }", "signum", "`x.sign()`"),
+        (
+            "fn k() { let s = x.strict_mul(y); }",
+            "strict_mul",
+            "wrap (A1)",
+        ),
+        (
+            "fn k() { let s = x.overflowing_shl(y); }",
+            "overflowing_shl",
+            "`overflowing_mul` say",
+        ),
+        (
+            "fn k() { let s = x.classify(); }",
+            "classify",
+            "`x.is_nan()`",
+        ),
+        (
+            "fn k() { let s = x.to_le_bytes(); }",
+            "to_le_bytes",
+            "`as_type::<[u8; 4]>(x)`",
+        ),
+        ("fn k() { if x.lt(&y) {} }", "lt", "compare by `==`"),
+        (
+            "fn k() { let s = (x > y).then_some(1); }",
+            "then_some",
+            "`select(b, a, c)`",
+        ),
+        ("fn k() { let s = t.sum(); }", "sum", "no iterators"),
+        ("fn k() { let s = t.max(); }", "max", "no iterators"),
+        ("fn k() { t.fill(0.0); }", "fill", "write a loop"),
         ("fn k() { let s = f(x).map(y); }", "map", "no iterators"),
         ("fn k() { assert!(x); }", "assert", "are read before macros"),
         (
@@ -445,12 +492,6 @@ fn what_the_standard_library_has_and_kernels_have_not_is_one_message_on_the_word
     for (item, word, message) in cases {
         refused(function::kernel, item, word, message);
     }
-    refused(
-        function::device_fn,
-        "fn f(n: u32) -> Option<u32> { n }",
-        "Option",
-        "a truth value beside",
-    );
 }
 
 /// Words as a macro of the author's gives them: in a group without marks.

@@ -10,13 +10,28 @@ use super::define::with;
 use super::memory::SpotId;
 use super::value::{IntoVal, assemble, zero};
 
+/// A type that kernels have: the macros look each of the author's up here.
+///
+/// Where a type is not here, rustc says so on its name, and takes what would have been it for no type, of which it
+/// says nothing else.
+#[diagnostic::on_unimplemented(
+    message = "a kernel has no type `{Self}`",
+    label = "no number, and no struct with `#[derive(KernelData)]`",
+    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, arrays of them, and structs with \
+            `#[derive(KernelData)]`"
+)]
+pub trait Known {
+    /// The type.
+    type Itself;
+}
+
 /// A type that values of kernels have: `bool`, numbers, `[T; 2]` to `[T; 4]` as vectors, arrays of float
 /// vectors as matrices, structs with `#[derive(KernelData)]`, simdgroup matrices and events.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no values of type `{Self}`",
     note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, arrays of 2 to 4 of them as vectors, and structs with `#[derive(KernelData)]`"
 )]
-pub trait Data: Copy + 'static {
+pub trait Data: Known<Itself = Self> + Copy + 'static {
     /// What a value of the type is while a kernel is defined.
     type Repr: Copy;
 
@@ -134,6 +149,10 @@ const AS_MANY: &str = "as many values come back as went in";
 
 macro_rules! single {
     ($ty:ty, <$($generic:tt)*) => {
+        impl<$($generic)* Known for $ty {
+            type Itself = $ty;
+        }
+
         impl<$($generic)* Data for $ty {
             type Repr = Ssa;
 
@@ -292,6 +311,10 @@ fn places(array: &Place, length: usize) -> impl Iterator<Item = Place> {
         place.path.push(Step::Index(index));
         place
     })
+}
+
+impl<T: Stored, const N: usize> Known for [T; N] {
+    type Itself = [T; N];
 }
 
 impl<T: Stored, const N: usize> Data for [T; N] {

@@ -16,6 +16,7 @@ pub mod compare;
 mod control;
 mod data;
 mod define;
+mod integers;
 mod launch;
 mod memory;
 mod numbers;
@@ -27,7 +28,7 @@ mod vector;
 
 pub use control::{Range, break_, continue_, for_, if_, loop_, never, range, while_};
 pub use data::{
-    Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Lanes,
+    Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Known, Lanes,
     Number, Numbers, Scalar, Signed, SignedNumbers, SimdgroupMatrix, Single, Ssa, Stored, Val,
 };
 pub(crate) use define::reported;
@@ -44,11 +45,12 @@ pub use memory::{
     threadgroup_param, threadgroup_rows, write,
 };
 pub use structure::{
+pub use numbers::Power;
     Constant as ConstantValue, FunctionConstant, Struct, field, load_field, reader, store_field,
     struct_type, structure,
 };
 pub use value::{
-    Cast, Index, IntoVal, Printed, Vars, alike, cast, lit, local, print_line, printed, splat,
-    variable, vector, zero,
+    Arithmetic, Cast, Index, IntoVal, Printed, Times, Vars, alike, cast, lit, local, print_line,
+    printed, splat, variable, vector, zero,
 };
 pub use vector::{FloatVector, Mask, Multiply};

@@ -48,7 +48,7 @@ same! {
         quad_prefix_exclusive_product(x);
     Floats: fma(a, b, c), sqrt(x), fmin(a, b), fmax(a, b), ceil(x), floor(x), trunc(x), rint(x),
         round(x), saturate(x), fract(x), step(edge, x), mix(x, y, a), smoothstep(low, high, x),
-        copysign(x, sign), exp(x), exp2(x), exp10(x), log(x), log2(x), log10(x), pow(x, y),
+        copysign(x, sign), exp(x), exp2(x), exp10(x), log(x), log2(x), log10(x),
         powr(x, y), rsqrt(x), sin(x), cos(x), tan(x), sinpi(x), cospi(x), tanpi(x), asin(x),
         acos(x), atan(x), atan2(y, x), sinh(x), cosh(x), tanh(x), asinh(x), acosh(x), atanh(x),
         erf(x), fmod(x, y);
@@ -57,6 +57,11 @@ same! {
         add_sat(a, b), sub_sat(a, b), mad_hi(a, b, c), mad_sat(a, b, c), rotate(x, count);
     Bitwise: simd_and(x), simd_or(x), simd_xor(x), quad_and(x), quad_or(x), quad_xor(x);
     Lanes: simd_broadcast_first(x), quad_broadcast_first(x);
+}
+
+/// `pow` of the [table of operations](invar_ir::KernelBuilder::pow).
+pub fn pow<T: Floats>(x: Val<T>, y: Val<T>) -> Val<T> {
+    Val::of(with(|k| k.builder.pow(x.ssa(), y.ssa())))
 }
 
 macro_rules! mixed {
@@ -336,6 +341,7 @@ mod tests {
         // Functions that are not made by one of the lists, and components, `[a, b]` and `v[i]`.
         let others = [
             "as_type",
+            "pow",
             "construct",
             "extract",
             "insert",

@@ -7,7 +7,7 @@ use invar_runtime::{bf16, f16};
 
 use super::data::{
     Bitwise, Constant, Data, Integer, Integers, Lanes, Number, Numbers, Scalar, SignedNumbers,
-    Stored, Val, fits, keep,
+    Single, Stored, Val, fits, keep,
 };
 use super::define::{Definition, Place4, at, with};
 
@@ -309,10 +309,6 @@ macro_rules! binary {
     )*};
 }
 binary! {
-    Add add AddAssign add_assign add Numbers;
-    Sub sub SubAssign sub_assign sub Numbers;
-    Mul mul MulAssign mul_assign mul Numbers;
-    Div div DivAssign div_assign div Numbers;
     BitAnd bitand BitAndAssign bitand_assign and Bitwise;
     BitOr bitor BitOrAssign bitor_assign or Bitwise;
     BitXor bitxor BitXorAssign bitxor_assign xor Bitwise;
@@ -320,22 +316,114 @@ binary! {
     Shr shr ShrAssign shr_assign shr Integers;
 }
 
-/// Of integers as A2 says; of floats as `fmod`, which is Rust's too.
-impl<T: Numbers> ops::Rem for Val<T> {
-    type Output = Val<T>;
+/// What `+`, `-`, `/` and `%` take: two of one type, or a vector and a number on either side, which every component
+/// is taken with, as in Metal.
+#[diagnostic::on_unimplemented(
+    message = "no operator takes `{Self}` and `{Other}`",
+    label = "one side is `{Self}`, the other `{Other}`",
+    note = "nothing converts by itself: `n as f32`",
+    note = "a literal of `f16`, of `bf16` or of a type parameter `T` says its type: `2.0 as f16`, `2.0 as T`"
+)]
+pub trait Arithmetic<Other: Data>: Data {
+    /// What comes out.
+    type Result: Single;
 
-    fn rem(self, other: Val<T>) -> Val<T> {
-        let is_float = T::ty().scalar().is_some_and(invar_ir::Scalar::is_float);
-        Val::of(with(|k| match is_float {
-            true => k.builder.fmod(self.ssa(), other.ssa()),
-            false => k.builder.rem(self.ssa(), other.ssa()),
-        }))
+    /// Both sides, of one type.
+    #[doc(hidden)]
+    fn sides(a: Val<Self>, b: Val<Other>) -> [Value; 2];
+}
+
+/// What `*` takes: as other operators, and matrices.
+#[diagnostic::on_unimplemented(
+    message = "no `*` takes `{Self}` and `{Other}`",
+    label = "one side is `{Self}`, the other `{Other}`",
+    note = "nothing converts by itself: `n as f32`",
+    note = "a literal of `f16`, of `bf16` or of a type parameter `T` says its type: `2.0 as f16`, `2.0 as T`"
+)]
+pub trait Times<Other: Data>: Data {
+    /// What comes out.
+    type Product: Single;
+
+    /// The product.
+    #[doc(hidden)]
+    fn times(a: Val<Self>, b: Val<Other>) -> Val<Self::Product>;
+}
+
+macro_rules! arithmetic_of {
+    ($(<$bound:ident> $a:ty, $b:ty => $result:ty, |$left:ident, $right:ident| $sides:expr;)*) => {$(
+        impl<T: $bound> Arithmetic<$b> for $a {
+            type Result = $result;
+
+            fn sides($left: Val<$a>, $right: Val<$b>) -> [Value; 2] {
+                $sides
+            }
+        }
+
+        impl<T: $bound> Times<$b> for $a {
+            type Product = $result;
+
+            fn times($left: Val<$a>, $right: Val<$b>) -> Val<$result> {
+                let [a, b] = $sides;
+                Val::of(with(|k| k.builder.mul(a, b)))
+            }
+        }
+    )*};
+}
+arithmetic_of! {
+    <Numbers> T, T => T, |a, b| [a.ssa(), b.ssa()];
+    <Number> [T; 2], T => [T; 2], |a, b| [a.ssa(), splat::<T, 2>(b).ssa()];
+    <Number> [T; 3], T => [T; 3], |a, b| [a.ssa(), splat::<T, 3>(b).ssa()];
+    <Number> [T; 4], T => [T; 4], |a, b| [a.ssa(), splat::<T, 4>(b).ssa()];
+    <Number> T, [T; 2] => [T; 2], |a, b| [splat::<T, 2>(a).ssa(), b.ssa()];
+    <Number> T, [T; 3] => [T; 3], |a, b| [splat::<T, 3>(a).ssa(), b.ssa()];
+    <Number> T, [T; 4] => [T; 4], |a, b| [splat::<T, 4>(a).ssa(), b.ssa()];
+}
+
+macro_rules! arithmetic {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:path;)*) => {$(
+        impl<A: Arithmetic<B>, B: Data> ops::$trait<Val<B>> for Val<A> {
+            type Output = Val<A::Result>;
+
+            fn $method(self, other: Val<B>) -> Val<A::Result> {
+                let [a, b] = A::sides(self, other);
+                Val::of(with(|k| $op(&mut k.builder, a, b)))
+            }
+        }
+
+        impl<A: Arithmetic<B, Result = A>, B: Data> ops::$assign<Val<B>> for Val<A> {
+            fn $assign_method(&mut self, other: Val<B>) {
+                *self = ops::$trait::$method(*self, other);
+            }
+        }
+    )*};
+}
+arithmetic! {
+    Add add AddAssign add_assign KernelBuilder::add;
+    Sub sub SubAssign sub_assign KernelBuilder::sub;
+    Div div DivAssign div_assign KernelBuilder::div;
+    Rem rem RemAssign rem_assign remainder;
+}
+
+impl<A: Times<B>, B: Data> ops::Mul<Val<B>> for Val<A> {
+    type Output = Val<A::Product>;
+
+    fn mul(self, other: Val<B>) -> Val<A::Product> {
+        A::times(self, other)
     }
 }
 
-impl<T: Numbers> ops::RemAssign for Val<T> {
-    fn rem_assign(&mut self, other: Val<T>) {
-        *self = *self % other;
+impl<A: Times<B, Product = A>, B: Data> ops::MulAssign<Val<B>> for Val<A> {
+    fn mul_assign(&mut self, other: Val<B>) {
+        *self = *self * other;
+    }
+}
+
+/// Of integers as A2 says; of floats as `fmod`, which is Rust's too.
+fn remainder(builder: &mut KernelBuilder, a: Value, b: Value) -> Value {
+    let scalar = builder.ty(a).scalar();
+    match scalar.is_some_and(invar_ir::Scalar::is_float) {
+        true => builder.fmod(a, b),
+        false => builder.rem(a, b),
     }
 }
 
@@ -372,43 +460,6 @@ pub fn vector<T: Stored, const N: usize>(parts: [Val<T>; N]) -> Val<[T; N]> {
 pub fn splat<T: Stored, const N: usize>(part: Val<T>) -> Val<[T; N]> {
     vector([part; N])
 }
-
-// A vector and a number: every component with it, as in Metal.
-macro_rules! by_scalar {
-    ($($n:literal),* => $ops:tt) => {$(
-        by_scalar!(@each $n $ops);
-    )*};
-    (@each $n:literal ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*)) => {$(
-        impl<T: Number> ops::$trait<Val<T>> for Val<[T; $n]> {
-            type Output = Val<[T; $n]>;
-
-            fn $method(self, by: Val<T>) -> Val<[T; $n]> {
-                ops::$trait::$method(self, splat::<T, $n>(by))
-            }
-        }
-
-        impl<T: Number> ops::$trait<Val<[T; $n]>> for Val<T> {
-            type Output = Val<[T; $n]>;
-
-            fn $method(self, by: Val<[T; $n]>) -> Val<[T; $n]> {
-                ops::$trait::$method(splat::<T, $n>(self), by)
-            }
-        }
-
-        impl<T: Number> ops::$assign<Val<T>> for Val<[T; $n]> {
-            fn $assign_method(&mut self, by: Val<T>) {
-                *self = ops::$trait::$method(*self, by);
-            }
-        }
-    )*};
-}
-by_scalar!(2, 3, 4 => (
-    Add add AddAssign add_assign;
-    Sub sub SubAssign sub_assign;
-    Mul mul MulAssign mul_assign;
-    Div div DivAssign div_assign;
-    Rem rem RemAssign rem_assign;
-));
 
 /// Prints a line: what `println!` in a kernel becomes (P1).
 pub fn print_line(text: &str, values: &[Value]) {

@@ -7,7 +7,7 @@ use invar_ir::{KernelBuilder, Swizzle};
 use super::data::{Float, Floats, Lanes, Scalar, Single, Stored, Val};
 use super::define::with;
 use super::memory::set_part;
-use super::value::Cast;
+use super::value::{Cast, Times};
 
 /// A vector of floats.
 #[diagnostic::on_unimplemented(message = "`{Self}` is no vector of floats")]
@@ -214,14 +214,14 @@ pub fn determinant<T: Float, const N: usize>(x: Val<[[T; N]; N]>) -> Val<T> {
     Val::of(with(|k| k.builder.determinant(x)))
 }
 
-impl<T: Float, B: Single, const R: usize, const C: usize> ops::Mul<Val<B>> for Val<[[T; R]; C]>
+impl<T: Float, B: Single, const R: usize, const C: usize> Times<B> for [[T; R]; C]
 where
     [[T; R]; C]: Multiply<B>,
 {
-    type Output = Val<<[[T; R]; C] as Multiply<B>>::Product>;
+    type Product = <[[T; R]; C] as Multiply<B>>::Product;
 
-    fn mul(self, by: Val<B>) -> Self::Output {
-        matrix_multiply(self, by)
+    fn times(a: Val<[[T; R]; C]>, b: Val<B>) -> Val<Self::Product> {
+        matrix_multiply(a, b)
     }
 }
 

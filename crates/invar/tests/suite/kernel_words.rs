@@ -205,3 +205,34 @@ fn expressions_have_any_number_of_terms() {
     long_test(Grid::threads(1), &[1, 2], &mut y);
     assert_eq!(y, [1]);
 }
+
+/// What a cell is, by its number in buffers.
+#[derive(Clone, Copy)]
+enum Cell {
+    Empty,
+    Wall = 7,
+    Door,
+}
+
+struct Board;
+
+impl Board {
+    const ROWS: usize = 3;
+}
+
+#[kernel]
+fn cells(x: &[u8], y: &mut [u32]) {
+    let i = thread_position_in_grid().x;
+    if x[i] == Cell::Wall as u8 || x[i] == (Cell::Door) as u8 {
+        y[i] = Cell::Wall as u32 + Board::ROWS as u32;
+    } else if x[i] == Cell::Empty as u8 {
+        y[i] = u32::MAX as u8 as u32;
+    }
+}
+
+#[test]
+fn variants_of_enums_are_numbers() {
+    let mut y = [0; 4];
+    cells(Grid::threads(4), &[0, 7, 8, 1], &mut y);
+    assert_eq!(y, [255, 10, 10, 0]);
+}

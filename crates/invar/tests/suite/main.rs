@@ -5,6 +5,7 @@ mod forms;
 mod kernel;
 mod kernel_arrays;
 mod kernel_language;
+mod kernel_numbers;
 mod kernel_programs;
 mod kernel_reports;
 mod kernel_words;
