@@ -24,7 +24,37 @@ enum Kind {
     Constants(Type),
     Threadgroup(Type),
     Thread(Type),
+    Texture(Texture, Type),
     Value(Type),
+}
+
+/// A texture: the name of its type, and whether it is written.
+#[derive(Clone)]
+struct Texture {
+    name: Ident,
+    written: bool,
+}
+
+impl Texture {
+    const NAMES: [&str; 4] = ["Texture1d", "Texture2d", "Texture2dArray", "Texture3d"];
+
+    /// What makes the parameter in a kernel.
+    fn make(&self) -> String {
+        let name = self.name.to_string();
+        let name = name.to_lowercase().replace("darray", "d_array");
+        if self.written {
+            format!("{name}_mut")
+        } else {
+            name
+        }
+    }
+
+    /// The type in a kernel.
+    fn of(&self, component: &TokenStream, here: Span) -> TokenStream {
+        let mutable = if self.written { "Mut" } else { "" };
+        let name = format_ident!("{}{mutable}", self.name, span = here);
+        quote_spanned!(here=> ::invar::kernel::#name<#component>)
+    }
 }
 
 impl Kind {
@@ -36,8 +66,28 @@ impl Kind {
             | Kind::Constants(ty)
             | Kind::Threadgroup(ty)
             | Kind::Thread(ty)
+            | Kind::Texture(_, ty)
             | Kind::Value(ty) => ty,
         }
+    }
+
+    fn element_mut(&mut self) -> &mut Type {
+        match self {
+            Kind::Slice(ty)
+            | Kind::SliceMut(ty)
+            | Kind::Constants(ty)
+            | Kind::Threadgroup(ty)
+            | Kind::Thread(ty)
+            | Kind::Texture(_, ty)
+            | Kind::Value(ty) => ty,
+        }
+    }
+}
+
+impl Parameter {
+    /// Its name, as if it stood with its type: rustc tells there what is wrong with that.
+    fn at_its_type(&self) -> Ident {
+        source::moved_name(&self.name, source::own(self.kind.element()))
     }
 }
 
@@ -60,9 +110,18 @@ fn element_of(name: &str, ty: &Type) -> Option<Type> {
     }
 }
 
+/// The name of a texture's type, and its components.
+fn texture_of(ty: &Type) -> Option<(Ident, Type)> {
+    let Type::Path(path) = ty else { return None };
+    let name = &path.path.segments.last()?.ident;
+    let mut names = Texture::NAMES.iter();
+    let component = names.find_map(|name| element_of(name, ty))?;
+    Some((name.clone(), component))
+}
+
 fn kind(ty: &Type) -> Result<Kind> {
     const KINDS: &str = "a parameter is `&[T]`, `&mut [T]`, `&Constants<T>`, `&mut ThreadgroupArray<T>`, \
-                         or a number, a truth value, a vector or a matrix";
+                         `&Texture2d<T>` and its like, or a number, a truth value, a vector or a matrix";
     let ty = groups::ungrouped_type(ty);
     let array = match ty {
         Type::Reference(reference) => &*reference.elem,
@@ -76,6 +135,15 @@ fn kind(ty: &Type) -> Result<Kind> {
         foreign::known_element(&element)?;
         return Ok(Kind::Thread(element));
     }
+    if let Some((name, component)) = texture_of(array) {
+        foreign::known_element(&component)?;
+        let Type::Reference(reference) = ty else {
+            let why = format!("a texture is `&{name}<T>`, or `&mut {name}<T>` to be written");
+            return refuse(ty, &why);
+        };
+        let written = reference.mutability.is_some();
+        return Ok(Kind::Texture(Texture { name, written }, component));
+    }
     match ty {
         Type::Reference(reference) => {
             if let Some(lifetime) = &reference.lifetime {
@@ -84,13 +152,6 @@ fn kind(ty: &Type) -> Result<Kind> {
                     "buffers of kernels have no lifetimes: leave it out",
                 );
             }
-impl Parameter {
-    /// Its name, as if it stood with its type: rustc tells there what is wrong with that.
-    fn at_its_type(&self) -> Ident {
-        source::moved_name(&self.name, source::own(self.kind.element()))
-    }
-}
-
             if let Type::Slice(slice) = &*reference.elem {
                 foreign::known_element(&slice.elem)?;
                 if let Type::Path(path) = groups::ungrouped_type(&slice.elem)
@@ -303,6 +364,7 @@ fn declarations(parameters: &[Parameter], types: &mut Types) -> TokenStream {
             Kind::SliceMut(ty) => ("slice_mut", ty),
             Kind::Constants(ty) => ("constants", ty),
             Kind::Threadgroup(ty) => ("threadgroup_param", ty),
+            Kind::Texture(texture, ty) => (&*texture.make(), ty),
             Kind::Thread(ty) | Kind::Value(ty) => ("scalar", ty),
         };
         let (make, here) = (format_ident!("{make}"), source::own(ty));
@@ -320,6 +382,7 @@ struct HostSide {
     check: TokenStream,
     lent: TokenStream,
     checked: TokenStream,
+    returned: TokenStream,
 }
 
 fn host_side(
@@ -334,6 +397,7 @@ fn host_side(
         check: TokenStream::new(),
         lent: TokenStream::new(),
         checked: TokenStream::new(),
+        returned: TokenStream::new(),
     };
     for parameter in parameters {
         let (name, kind) = (&parameter.name, &parameter.kind);
@@ -351,7 +415,12 @@ fn host_side(
                 Some("lend"),
             ),
             Kind::Threadgroup(_) => (quote!(usize), quote!(usize), None),
-            Kind::Thread(t) | Kind::Value(t) => (quote!(#t), quote!(#t), None),
+            Kind::Texture(texture, _) => {
+                let mutable = texture.written.then(|| quote!(mut));
+                let texture = quote!(&#mutable ::invar::Texture);
+                (texture.clone(), texture, None)
+            }
+            Kind::Thread(_) | Kind::Value(_) => (t.clone(), t, None),
         };
         side.launch.extend(quote!(#name: #launch,));
         side.check.extend(quote!(#name: #check,));
@@ -363,7 +432,17 @@ fn host_side(
                 side.lent
                     .extend(quote_spanned!(here=> let #used = #scope.#lend(&#device, #used)?;));
                 side.checked
-                    .extend(quote_spanned!(here=> ::invar::Arg::from(&#name),));
+                    .extend(quote_spanned!(here=> ::invar::Arg::from(&#used),));
+            }
+            None if matches!(kind, Kind::Texture(..)) => {
+                let copy = format_ident!("{name}_lent", span = Span::mixed_site());
+                side.launched.extend(quote!(::invar::Arg::from(&*#name),));
+                side.lent
+                    .extend(quote!(let #copy = ::invar::kernel::lend_texture(&#device, #name)?;));
+                side.checked.extend(quote!(::invar::Arg::from(&#copy),));
+                if matches!(kind, Kind::Texture(texture, _) if texture.written) {
+                    side.returned.extend(quote!(#name.write(&#copy.read()?)?;));
+                }
             }
             None => {
                 let value = match kind {
@@ -443,6 +522,12 @@ fn lasting(generics: &Generics) -> Generics {
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = function_of(item, "kernel")?;
     check_signature(&function)?;
+    if around::is_associated(&function.sig.ident) {
+        return refuse(
+            &function.sig.ident,
+            "a kernel is a function by itself: put it outside of the `impl` or `trait`",
+        );
+    }
     if let ReturnType::Type(_, ty) = &function.sig.output {
         return refuse(ty, "a kernel gives nothing back: it writes to a `&mut [T]`");
     }
@@ -458,7 +543,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     }
     let attributes = self::attributes(attributes)?;
     let mixed = |name: &str| Ident::new(name, Span::mixed_site());
-    let (scope, device) = (mixed("scope"), mixed("device"));
+    let (scope, device, found) = (mixed("scope"), mixed("device"), mixed("found"));
     let (on, grid, constants) = (mixed("on"), mixed("grid"), mixed("constants"));
     let HostSide {
         launch,
@@ -466,8 +551,16 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         check,
         lent,
         checked,
-    } = host_side(&parameters, &scope, &device);
-    let mut declarations = declarations(&parameters);
+        returned,
+    } = host_side(&parameters, &mut types, &scope, &device);
+    let mut declarations = declarations(&parameters, &mut types);
+    let names = names(&parameters);
+    let body = Body::of_kernel(names, &function.sig.generics, types).translate(&function.block);
+    let (errors, body) = match body {
+        Ok(body) => (None, body),
+        Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
+    };
+
     declarations.extend(requirements(&function.attrs)?);
     let (vis, name) = (&function.vis, &function.sig.ident);
     let attrs = function.attrs.iter().filter(|a| !is_requirement(a));
@@ -477,6 +570,13 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let (impl_, of, where_) = generics.split_for_impl();
     let given = parameters.iter().map(Parameter::at_its_type);
     let turbofish = of.as_turbofish();
+    let mut named = parameters.iter().map(|p| p.kind.element());
+    let blamed = named
+        .find(|ty| !foreign::is_number(ty))
+        .map_or_else(|| source::located(name), source::own);
+    let itself = source::moved_name(name, blamed);
+    let ran = quote_spanned!(blamed=>
+        ::invar::kernel::ran(#itself #turbofish::check(#grid, #(#given),*)));
     let types = generics.type_params().map(|p| &p.ident);
     Ok(quote_spanned! {source::located(name)=>
         #errors
@@ -515,12 +615,6 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             #ran
         }
 
-    if around::is_associated(&function.sig.ident) {
-        return refuse(
-            &function.sig.ident,
-            "a kernel is a function by itself: put it outside of the `impl` or `trait`",
-        );
-    }
         #[allow(dead_code, clippy::too_many_arguments, reason = "a kernel has what its author gave it")]
         impl #impl_ #name #of #where_ {
             /// Submits the kernel; nothing is copied, and several launches may be under way at once.
@@ -567,16 +661,11 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                 ::invar::scope(|#scope| {
                     let #device = ::invar::kernel::checker::<Self>();
                     #lent
-                    ::invar::kernel::findings::<Self>(&#device, #grid, &[#checked])
+                    let #found = ::invar::kernel::findings::<Self>(&#device, #grid, &[#checked])?;
+                    #returned
+                    ::core::result::Result::Ok(#found)
                 })
             }
-    let mut named = parameters.iter().map(|p| p.kind.element());
-    let blamed = named
-        .find(|ty| !foreign::is_number(ty))
-        .map_or_else(|| source::located(name), source::own);
-    let itself = source::moved_name(name, blamed);
-    let ran = quote_spanned!(blamed=>
-        ::invar::kernel::ran(#itself #turbofish::check(#grid, #(#given),*)));
         }
     })
 }
@@ -598,6 +687,8 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
     } in &parameters
     {
         let mutable = mutable.then(|| quote!(mut));
+        let here = source::own(kind.element());
+        let t = types.looked_up(kind.element());
         let ty = match kind {
             // Every array of the kernel can be lent so, whichever memory it is in.
             Kind::Slice(_) => {
@@ -614,10 +705,11 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
                 ));
                 quote_spanned!(here=> impl ::invar::kernel::AsSliceMut<#t>)
             }
-            Kind::Constants(t) => quote!(::invar::kernel::Constants<#t>),
-            Kind::Threadgroup(t) => quote!(::invar::kernel::ThreadgroupArray<#t>),
-            Kind::Thread(t) => quote!(::invar::kernel::ThreadArray<#t>),
-            Kind::Value(t) => quote!(::invar::kernel::Val<#t>),
+            Kind::Constants(_) => quote_spanned!(here=> ::invar::kernel::Constants<#t>),
+            Kind::Threadgroup(_) => quote_spanned!(here=> ::invar::kernel::ThreadgroupArray<#t>),
+            Kind::Thread(_) => quote_spanned!(here=> ::invar::kernel::ThreadArray<#t>),
+            Kind::Texture(texture, _) => texture.of(&t, here),
+            Kind::Value(_) => quote_spanned!(here=> ::invar::kernel::Val<#t>),
         };
         let is_lent = matches!(kind, Kind::Slice(_) | Kind::SliceMut(_));
         let mutable = mutable.filter(|_| !is_lent);
@@ -652,5 +744,3 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
         }
     })
 }
-        let here = source::own(kind.element());
-        let t = types.looked_up(kind.element());

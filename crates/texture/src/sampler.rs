@@ -47,6 +47,21 @@ pub struct Sampler {
     pub coordinates: Coordinates,
 }
 
+impl Sampler {
+    /// The texel in whose area the coordinates lie, clamped to the edge, of normalized coordinates.
+    pub const NEAREST: Sampler = Sampler {
+        filter: Filter::Nearest,
+        address: Address::ClampToEdge,
+        coordinates: Coordinates::Normalized,
+    };
+
+    /// The same by distance from the texels around.
+    pub const LINEAR: Sampler = Sampler {
+        filter: Filter::Linear,
+        ..Sampler::NEAREST
+    };
+}
+
 impl Filter {
     /// Every filter.
     pub const ALL: [Filter; 2] = [Filter::Nearest, Filter::Linear];

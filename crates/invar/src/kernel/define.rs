@@ -2,13 +2,14 @@
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{
     Access, Call, CallId, Const, Diagnostic, Diagnostics, FloatMode, KernelBuilder, Memory, Module,
-    ParamKind, Place, Position, Rule, Source, SourceId, Span, StructId, Value, Verified, verify,
+    ParamKind, Place, Position, Rule, Source, SourceId, Span, StructId, TextureAccess, Value,
+    Verified, verify,
 };
 use invar_runtime::Error;
 
@@ -116,6 +117,8 @@ pub struct Definition {
     entered: Vec<&'static Function>,
     /// What is done with each parameter: loads, stores.
     used: HashMap<u32, (bool, bool)>,
+    /// The textures that are sampled.
+    sampled: HashSet<u32>,
     /// Places in memory, by number.
     pub(super) places: Vec<Place>,
     /// The values of arrays that are neither vectors nor matrices, by number.
@@ -268,9 +271,24 @@ impl Definition {
         }
     }
 
-    /// The access of each buffer is what the body does with it.
+    /// Notes that a texture is sampled.
+    pub(super) fn samples(&mut self, texture: Memory) {
+        if let Memory::Param(id) = texture {
+            self.sampled.insert(id);
+        }
+    }
+
+    /// The access of each buffer and texture is what the body does with it.
     fn settle_access(&mut self) {
         for (id, param) in (0u32..).zip(&mut self.builder.kernel_mut().params) {
+            if let ParamKind::Texture(texture) = &mut param.kind {
+                texture.access = match self.used.get(&id) {
+                    _ if self.sampled.contains(&id) => TextureAccess::Sample,
+                    Some((false, true)) => TextureAccess::Write,
+                    Some((true, true)) => TextureAccess::ReadWrite,
+                    Some((_, false)) | None => TextureAccess::Read,
+                };
+            }
             if let ParamKind::Buffer { access, .. } = &mut param.kind {
                 *access = match self.used.get(&id) {
                     Some((false, true)) => Access::Write,
@@ -302,6 +320,7 @@ fn defined<K: Kernel>() -> Result<Verified, Error> {
         call: None,
         entered: Vec::new(),
         used: HashMap::new(),
+        sampled: HashSet::new(),
         places: Vec::new(),
         lists: Vec::new(),
         constants: HashMap::new(),

@@ -22,6 +22,7 @@ mod memory;
 mod numbers;
 pub mod ops;
 mod structure;
+mod texture;
 mod together;
 mod value;
 mod vector;
@@ -44,10 +45,15 @@ pub use memory::{
     row_length, scalar, set_part, slice, slice_mut, thread_array, thread_rows, threadgroup_array,
     threadgroup_param, threadgroup_rows, write,
 };
-pub use structure::{
 pub use numbers::Power;
+pub use structure::{
     Constant as ConstantValue, FunctionConstant, Struct, field, load_field, reader, store_field,
     struct_type, structure,
+};
+pub use texture::{
+    Component, Texture1d, Texture1dMut, Texture2d, Texture2dArray, Texture2dArrayMut, Texture2dMut,
+    Texture3d, Texture3dMut, lend_texture, texture1d, texture1d_mut, texture2d, texture2d_array,
+    texture2d_array_mut, texture2d_mut, texture3d, texture3d_mut,
 };
 pub use value::{
     Arithmetic, Cast, Index, IntoVal, Printed, Times, Vars, alike, cast, lit, local, print_line,

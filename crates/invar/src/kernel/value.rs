@@ -109,7 +109,13 @@ macro_rules! as_they_are {
         }
     )*};
 }
-as_they_are!((), invar_ir::Order, Scope, Spaces);
+as_they_are!(
+    (),
+    invar_ir::Order,
+    Scope,
+    Spaces,
+    invar_ir::texture::Sampler
+);
 
 macro_rules! constants {
     ($($ty:ty),*) => {$(

@@ -8,6 +8,7 @@ mod kernel_language;
 mod kernel_numbers;
 mod kernel_programs;
 mod kernel_reports;
+mod kernel_textures;
 mod kernel_words;
 mod programs;
 mod tidy;
