@@ -56,11 +56,9 @@ macro_rules! of_unsigned {
             half: u.midpoint(n);
             multiple: (u / 2).next_multiple_of(n & 31 | 1);
             power_of_two: (u / 2).next_power_of_two();
-            is_multiple: u.is_multiple_of(n);
             signed: u.cast_signed();
-            mixed: u.wrapping_add_signed(n as $signed) ^ u.wrapping_sub_signed(n as $signed);
+            mixed: u.wrapping_add_signed(n as $signed);
             mixed_to_the_end: u.saturating_add_signed(n as $signed);
-            mixed_from_the_end: u.saturating_sub_signed(n as $signed);
         } }
     };
 }
@@ -187,6 +185,27 @@ fn what_rust_has_no_answer_for_is_zero() {
     let mut out = [1; 4];
     at_the_edges(Grid::threads(1), &[0], &mut out);
     assert_eq!(out, [0, 0, 7, i64::from(i32::MIN)]);
+}
+
+/// Methods that Rust has had for a short time only.
+#[kernel]
+fn of_late(x: &[u8], y: &[i8], out: &mut [u8]) {
+    out[0] = x[0].wrapping_sub_signed(y[0]);
+    out[1] = x[0].saturating_sub_signed(y[0]);
+    out[2] = x[0].saturating_sub_signed(y[1]);
+    out[3] = x[1].saturating_sub_signed(y[1]);
+    out[4] = x[2].is_multiple_of(7) as u8 * 4
+        + x[2].is_multiple_of(5) as u8 * 2
+        + x[2].is_multiple_of(0) as u8
+        + x[3].is_multiple_of(0) as u8 * 8;
+}
+
+#[test]
+fn methods_of_late_mean_what_rust_says() {
+    let mut out = [0; 5];
+    let (x, y) = ([250, 100, 14, 0], [-128, 127]);
+    of_late(Grid::threads(1), &x, &y, &mut out);
+    assert_eq!(out, [122, 255, 123, 0, 12]);
 }
 
 macro_rules! of_floats {
