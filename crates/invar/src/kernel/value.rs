@@ -62,7 +62,8 @@ pub fn alike<V: Vars>(_other: V, value: V) -> V {
 /// become constants of the kernel.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no values of type `{Self}`",
-    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, and arrays of 2 to 4 of them"
+    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, and arrays of 2 to 4 of them; of an enum \
+            without fields a variant is a number, `Cell::Wall as u32`"
 )]
 pub trait IntoVal: Copy {
     /// What it is in the kernel.
@@ -357,6 +358,7 @@ pub trait Times<Other: Data>: Data {
 
 macro_rules! arithmetic_of {
     ($(<$bound:ident> $a:ty, $b:ty => $result:ty, |$left:ident, $right:ident| $sides:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: $bound> Arithmetic<$b> for $a {
             type Result = $result;
 
@@ -365,6 +367,7 @@ macro_rules! arithmetic_of {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<T: $bound> Times<$b> for $a {
             type Product = $result;
 

@@ -214,6 +214,7 @@ pub fn determinant<T: Float, const N: usize>(x: Val<[[T; N]; N]>) -> Val<T> {
     Val::of(with(|k| k.builder.determinant(x)))
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Float, B: Single, const R: usize, const C: usize> Times<B> for [[T; R]; C]
 where
     [[T; R]; C]: Multiply<B>,
