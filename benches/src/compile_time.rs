@@ -15,11 +15,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use invar_codegen::msl::{MslOptions, write as write_msl};
+use invar_codegen::passes::textures;
 use invar_codegen::wgsl::{Features, WgslOptions, write as write_wgsl};
 use invar_interp::{Arg, CheckOptions, Dispatch, Grid, check};
 use invar_ir::binary::{decode, encode};
-use invar_ir::{Const, Diagnostics, ParamKind, Rule, Type, Verified, text, verify};
+use invar_ir::{Const, Diagnostics, Module, ParamKind, Rule, Type, Verified, text, verify};
 use invar_llvm::{CompileOptions, compile, compile_cold_paths};
+use invar_texture::{PixelFormat, TextureShape};
 
 mod odd;
 
@@ -30,7 +32,7 @@ const USAGE: &str = "usage: [--only KIND] [--target verify|checked|cpu|edges|msl
 /// How much longer an instruction of a large kernel may take than one of a kernel of [`BASE`].
 const MOST_GROWTH: f64 = 3.0;
 /// Sizes tried; the last is [`MOST`] or what the kind allows.
-const SIZES: [usize; 4] = [10, BASE, 10_000, MOST];
+const SIZES: [usize; 5] = [10, BASE, 10_000, 30_000, MOST];
 const BASE: usize = 1_000;
 /// What takes less than this many milliseconds says nothing of growth.
 const NOTHING: f64 = 1.0;
@@ -42,6 +44,8 @@ const SHORT: f64 = 300.0;
 const THREADS: u32 = 64;
 /// Bytes of each buffer that the reference machine is given.
 const BUFFER_BYTES: usize = 1 << 10;
+/// Of each texture.
+const FORMAT: PixelFormat = PixelFormat::Rgba8Unorm;
 
 /// What is done with a kernel.
 struct Target {
@@ -52,7 +56,32 @@ struct Target {
 /// A kernel as text and verified.
 struct Source {
     text: String,
+    is_shader: bool,
     module: Verified,
+}
+
+impl Source {
+    fn read(text: &str, is_shader: bool) -> Result<Module, Diagnostics> {
+        match is_shader {
+            true => invar::wgsl::read("odd.wgsl", text),
+            false => text::parse("odd.inv", text),
+        }
+    }
+
+    /// With textures written out for [`FORMAT`].
+    fn for_formats(&self) -> Result<Verified, Diagnostics> {
+        let kernels = &self.module.kernels;
+        let index = kernels.iter().position(|k| &*k.name == "k");
+        let index = index.expect("each kind has it");
+        let format = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_)).then_some(FORMAT);
+        let params = kernels[index].params.iter();
+        let formats: Vec<_> = params.map(|param| format(&param.kind)).collect();
+        verify(textures::expand(
+            Module::clone(&self.module),
+            index,
+            &formats,
+        )?)
+    }
 }
 
 /// How a target took it.
@@ -215,9 +244,14 @@ fn limits(rule: Rule) -> bool {
 fn source(kind: &Kind, size: usize) -> Result<Source, String> {
     let text = kind.text(size);
     let wrong = |e: Diagnostics| format!("{}, {size}: {e}", kind.name);
-    let module = text::parse("odd.inv", &text).map_err(wrong)?;
+    let is_shader = kind.is_shader;
+    let module = Source::read(&text, is_shader).map_err(wrong)?;
     let module = verify(module).map_err(wrong)?;
-    Ok(Source { text, module })
+    Ok(Source {
+        text,
+        is_shader,
+        module,
+    })
 }
 
 /// The least time of a few, in milliseconds; none where there is nothing to do.
@@ -253,7 +287,7 @@ fn timed<T>(what: impl FnOnce() -> Result<T, Diagnostics>) -> Result<(T, Done), 
 /// What every front end does: from the text to a verified module, and there and back through both forms.
 fn front(source: &Source) -> Result<Done, Diagnostics> {
     let (same, done) = timed(|| {
-        let module = verify(text::parse("odd.inv", &source.text)?)?;
+        let module = verify(Source::read(&source.text, source.is_shader)?)?;
         let printed = module.to_string();
         let decoded = decode(&encode(&module));
         Ok(!printed.is_empty() && decoded.is_ok())
@@ -275,7 +309,11 @@ fn checked(source: &Source) -> Result<Done, Diagnostics> {
                 other => unreachable!("no kind has a parameter of type {other:?}"),
             },
             ParamKind::Threadgroup { .. } => Arg::ThreadgroupLength(u64::from(THREADS)),
-            ParamKind::Texture(_) => unreachable!("no kind has a texture"),
+            ParamKind::Texture(_) => {
+                let shape = TextureShape::new(FORMAT, 4, 4).expect("a texture");
+                let bytes = Arg::zeros(shape.size_bytes() as usize);
+                Arg::Texture(shape, Box::new(bytes))
+            }
         })
         .collect();
     let dispatch = Dispatch {
@@ -297,13 +335,13 @@ fn for_threadgroups() -> CompileOptions {
 
 /// What the CPU device compiles first.
 fn cpu(source: &Source) -> Result<Done, Diagnostics> {
-    let (_, done) = timed(|| compile(&source.module, "k", &for_threadgroups()))?;
+    let (_, done) = timed(|| compile(&source.for_formats()?, "k", &for_threadgroups()))?;
     Ok(done)
 }
 
 /// What it compiles when the first chunk of threads comes that is not full.
 fn edges(source: &Source) -> Result<Done, Diagnostics> {
-    let object = compile(&source.module, "k", &for_threadgroups())?;
+    let object = compile(&source.for_formats()?, "k", &for_threadgroups())?;
     let Some(cold_paths) = &object.cold_paths else {
         return Ok(Done::Nothing);
     };
@@ -324,6 +362,6 @@ fn wgsl(source: &Source) -> Result<Done, Diagnostics> {
         ..Features::default()
     };
     let options = WgslOptions::new(features, [THREADS, 1, 1]);
-    let (_, done) = timed(|| write_wgsl(&source.module, "k", &options))?;
+    let (_, done) = timed(|| write_wgsl(&source.for_formats()?, "k", &options))?;
     Ok(done)
 }

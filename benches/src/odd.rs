@@ -11,6 +11,8 @@ pub struct Kind {
     pub name: &'static str,
     /// The largest size; 100,000 unless something that the language states is nearer.
     pub most: usize,
+    /// Its text is a shader's, in WGSL.
+    pub is_shader: bool,
     make: fn(&mut Text, usize),
 }
 
@@ -19,7 +21,10 @@ impl Kind {
     pub fn text(&self, size: usize) -> String {
         let mut text = Text::default();
         (self.make)(&mut text, size);
-        text.finish()
+        match self.is_shader {
+            true => text.finish_shader(),
+            false => text.finish(),
+        }
     }
 }
 
@@ -60,6 +65,13 @@ impl Text {
         }
     }
 
+    /// Textures to read, to write and to sample.
+    fn textures(&mut self) {
+        let textures =
+            ", %p: texture2d f32 read, %q: texture2d f32 write, %r: texture2d f32 sample";
+        self.params.push_str(textures);
+    }
+
     fn finish(self) -> String {
         let Text {
             declarations,
@@ -82,6 +94,24 @@ impl Text {
                  {body}}}\n"
         )
     }
+
+    /// What is declared, and an entry point.
+    fn finish_shader(self) -> String {
+        let Text {
+            declarations, body, ..
+        } = self;
+        format!(
+            "@group(0) @binding(0) var<storage, read_write> z: array<u32>;
+             {declarations}
+             @compute @workgroup_size(64)
+             fn k(@builtin(global_invocation_id) id: vec3u) {{
+                 let i = id.x;
+                 var v = z[i];
+                 {body}
+                 z[i] = v;
+             }}\n"
+        )
+    }
 }
 
 const fn kind(name: &'static str, make: fn(&mut Text, usize)) -> Kind {
@@ -89,7 +119,19 @@ const fn kind(name: &'static str, make: fn(&mut Text, usize)) -> Kind {
 }
 
 const fn limited(name: &'static str, most: usize, make: fn(&mut Text, usize)) -> Kind {
-    Kind { name, most, make }
+    Kind {
+        name,
+        most,
+        is_shader: false,
+        make,
+    }
+}
+
+const fn shader(name: &'static str, make: fn(&mut Text, usize)) -> Kind {
+    Kind {
+        is_shader: true,
+        ..kind(name, make)
+    }
 }
 
 /// Every kind.
@@ -653,6 +695,27 @@ pub const KINDS: &[Kind] = &[
             ],
         );
     }),
+    kind("atomics at one place", |k, n| {
+        k.repeat(n, "%v# = atomic_add %z[%i], %one");
+    }),
+    kind("atomics at one place under a condition", |k, n| {
+        k.repeat(
+            n / 2,
+            "if %low { %v#, %d# = atomic_compare_exchange %z[%i], %c, %n }",
+        );
+    }),
+    kind("atomics in order", |k, n| {
+        k.line("%v0 = add %c, %n");
+        k.cycle(
+            n,
+            &[
+                "%v# = atomic_load %z[%v#-] acquire device",
+                "atomic_store %z[%i], %v#- release device\n%v# = add %v#-, %one",
+                "%v# = atomic_add %z[%one], %v#- acq_rel threadgroup",
+                "%v#, %d# = atomic_compare_exchange %z[%i], %v#-, %c seq_cst device",
+            ],
+        );
+    }),
     // ---- together ----
     kind("sums of simdgroups", |k, n| {
         k.line("%v0 = add %s, %f");
@@ -672,6 +735,91 @@ pub const KINDS: &[Kind] = &[
         );
         k.line(&format!("store %y[%i], %v{n}"));
     }),
+    kind("scans", |k, n| {
+        k.line("%v0 = add %c, %n");
+        k.cycle(
+            n,
+            &[
+                "%v# = simd_prefix_exclusive_sum %v#-",
+                "%v# = simd_prefix_inclusive_product %v#-",
+                "%v# = quad_prefix_exclusive_sum %v#-",
+                "%v# = quad_prefix_inclusive_product %v#-",
+            ],
+        );
+        k.line(&format!("store %z[%i], %v{n}"));
+    }),
+    kind("votes", |k, n| {
+        k.line("%l0 = lt %c, %n");
+        k.cycle(
+            n / 2,
+            &[
+                "%a# = simd_any %l#-\n%l# = ne %a#, %low",
+                "%a# = simd_all %l#-\n%l# = ne %a#, %low",
+                "%a# = quad_any %l#-\n%l# = ne %a#, %low",
+                "%b# = simd_ballot %l#-\n%a# = swizzle x %b#\n%l# = lt %a#, %c",
+                "%b# = quad_ballot %l#-\n%a# = swizzle x %b#\n%l# = lt %a#, %c",
+            ],
+        );
+        k.line(&format!("%v = cast u32 %l{}\nstore %z[%i], %v", n / 2));
+    }),
+    kind("other reductions", |k, n| {
+        k.line("%v0 = add %c, %n");
+        k.cycle(
+            n / 2,
+            &[
+                "%a# = simd_product %v#-\n%v# = add %a#, %c",
+                "%a# = simd_max %v#-\n%v# = add %a#, %c",
+                "%a# = simd_xor %v#-\n%v# = add %a#, %c",
+                "%a# = quad_product %v#-\n%v# = add %a#, %c",
+                "%a# = quad_min %v#-\n%v# = add %a#, %c",
+                "%a# = quad_or %v#-\n%v# = add %a#, %c",
+            ],
+        );
+        k.line(&format!("store %z[%i], %v{}", n / 2));
+    }),
+    kind("other shuffles", |k, n| {
+        k.line("%v0 = add %s, %f");
+        k.cycle(
+            n,
+            &[
+                "%v# = simd_shuffle_up %v#-, %one",
+                "%v# = simd_shuffle_rotate_down %v#-, %n",
+                "%v# = simd_broadcast %v#-, %two",
+                "%v# = simd_broadcast_first %v#-",
+                "%v# = quad_shuffle %v#-, %c",
+                "%v# = quad_shuffle_xor %v#-, %one",
+                "%v# = quad_broadcast_first %v#-",
+            ],
+        );
+        k.line(&format!("store %y[%i], %v{n}"));
+    }),
+    kind("barriers of simdgroups", |k, n| {
+        k.line("%tile = alloc threadgroup f32[64]\n%v0 = add %s, %f");
+        k.repeat(
+            n / 5,
+            "store %tile[%t], %v#-
+             barrier simdgroup [threadgroup]
+             %a# = load %tile[%one]
+             %v# = add %v#-, %a#
+             barrier simdgroup",
+        );
+        k.line(&format!("store %y[%i], %v{}", n / 5));
+    }),
+    kind("barriers for device memory", |k, n| {
+        k.repeat(
+            n / 4,
+            "%a# = atomic_load %z[%one]
+             atomic_store %z[%i], %a#
+             barrier threadgroup [device, threadgroup]
+             barrier threadgroup []",
+        );
+    }),
+    kind("products of simdgroup matrices", |k, n| {
+        k.line("%m0 = matrix_fill simdgroup_f32x8x8 %f");
+        k.line("%a = matrix_load simdgroup_f32x8x8 %x[%zero] row %n transpose");
+        k.repeat(n, "%m# = matrix_multiply_accumulate %a, %m#-, %a");
+        k.line(&format!("matrix_store %y[%zero] row %n, %m{n}"));
+    }),
     kind("simdgroup matrices", |k, n| {
         k.line("%m0 = matrix_fill simdgroup_f32x8x8 %f");
         k.repeat(
@@ -688,6 +836,43 @@ pub const KINDS: &[Kind] = &[
             n / 2,
             "%e# = async_copy %tile[%zero], %x[%n], %two\nwait %e#",
         );
+    }),
+    kind("async copies of rows", |k, n| {
+        k.line("%tile = alloc threadgroup f32[64]");
+        k.repeat(
+            n / 2,
+            "%e# = async_copy_2d %tile[%zero] row %three, %x[%n] row %n, %two, %three\nwait %e#",
+        );
+    }),
+    kind("async copies under way", |k, n| {
+        k.line("%tile = alloc threadgroup f32[64]");
+        k.repeat(n / 2, "%e# = async_copy %tile[%zero], %x[%n], %zero");
+        k.repeat(n / 2, "wait %e#");
+    }),
+    kind("printed lines", |k, n| {
+        k.repeat(n, "print \"line #: {} of {}\" %c, %n");
+    }),
+    kind("texels", |k, n| {
+        k.textures();
+        k.repeat(
+            n / 3,
+            "%a# = texture_read %p[%c, %n]
+             %b# = texture_width %p
+             texture_write %q[%i, %b#], %a#",
+        );
+    }),
+    kind("samples", |k, n| {
+        k.textures();
+        k.line("%v0 = add %s, %f");
+        k.cycle(
+            n / 3,
+            &[
+                "%a# = texture_sample %r[%v#-, %s] linear\n%b# = swizzle x %a#\n%v# = add %b#, %s",
+                "%a# = texture_sample %r[%v#-, %s] nearest repeat\n%b# = swizzle y %a#\n%v# = add %b#, %s",
+                "%a# = texture_gather %r[%v#-, %s] x\n%b# = swizzle z %a#\n%v# = add %b#, %s",
+            ],
+        );
+        k.line(&format!("store %y[%i], %v{}", n / 3));
     }),
     kind("asserted values", |k, n| {
         k.line("%v0 = add %n, %one");
@@ -760,6 +945,43 @@ pub const KINDS: &[Kind] = &[
             );
         }
         k.line("store %y[%i], %s");
+    }),
+    // ---- shaders ----
+    shader("functions of a shader", |k, n| {
+        for i in 1..=n / 5 {
+            let _ = writeln!(
+                k.declarations,
+                "fn f{i}(a: u32, b: u32) -> u32 {{ let c = a ^ b; return c * 3u + {i}u; }}"
+            );
+        }
+        k.repeat(n / 5, "v = f#(v, i);");
+    }),
+    shader("calls of a function", |k, n| {
+        k.declarations.push_str(
+            "fn f(a: u32, b: u32) -> u32 { if a < b { return a; } var c = a; c += b; return c; }",
+        );
+        k.repeat(n / 8, "v = f(v, i) + #u;");
+    }),
+    shader("calls within calls", |k, n| {
+        k.declarations
+            .push_str("fn f0(a: u32) -> u32 { return a + 1u; }\n");
+        for i in 1..=8 {
+            let _ = writeln!(
+                k.declarations,
+                "fn f{i}(a: u32) -> u32 {{ return f{}(a ^ {i}u); }}",
+                i - 1
+            );
+        }
+        k.repeat(n / 20, "v = f8(v);");
+    }),
+    shader("variables of a shader", |k, n| {
+        k.repeat(n / 6, "var a# = v; if v < #u { a# += i; } v ^= a#;");
+    }),
+    shader("loops of a shader", |k, n| {
+        k.repeat(
+            n / 10,
+            "for (var j = 0u; j < i; j++) { if v == j { continue; } if v > #u { break; } v += j; }",
+        );
     }),
     kind("names that are no words there", |k, n| {
         k.line("%\"v+0\" = add %s, %f");

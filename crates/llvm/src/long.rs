@@ -8,6 +8,8 @@
 //!   the stack. Translation goes through the whole of a block again and again, so long ones are divided.
 //! - For each sum of a product that has a constant, all uses of the constant in the block are looked at, as long as
 //!   they are such sums. A constant of many of them is hidden: it is kept in a register by itself.
+//! - Where more values are alive than there are registers, to find one for a value takes the square of its uses. A
+//!   vector of very many uses in a block gets another name now and then, of which no instruction comes.
 //! - Where there are more blocks than any kernel has that people write, variables stay on the stack as well: each
 //!   that is put in registers costs a walk through all blocks in which it may have a value.
 
@@ -30,8 +32,9 @@ use crate::emit::BUILT;
 /// For functions that are too long for what improves them: what only makes them shorter.
 const PASSES_OF_LONG: &str = "globaldce,function(sroa,early-cse,simplifycfg,adce)";
 
-/// For functions of more than [`MOST_BLOCKS`].
-const PASSES_OF_MANY_BLOCKS: &str = "globaldce,function(early-cse,simplifycfg,adce)";
+/// For functions of more than [`MOST_BLOCKS`]. Common subexpressions are not for them: where very many branches get one
+/// condition, each goes through all of its uses to say what it is behind them.
+const PASSES_OF_MANY_BLOCKS: &str = "globaldce,function(instsimplify,simplifycfg,adce)";
 
 /// About how many of the machine's instructions stand between two labels. The longest block of an ordinary
 /// kernel has fewer.
@@ -61,6 +64,9 @@ const OF_MASK: u32 = 10;
 /// Sums of products of a block that one constant may be part of before it is hidden. The most of an ordinary kernel are
 /// a few hundred.
 const MOST_FUSED: usize = 1000;
+
+/// Uses of a vector in a block before it gets another name. A filter of a hundred loads uses none as often.
+const MOST_USES: usize = 256;
 
 /// LLVM's passes for a module that has been through none: some look for each condition at all that were met on the
 /// way, so there are fewer where a function is too long for all. `most_improved` is
@@ -117,6 +123,7 @@ pub(crate) fn ease(module: &Module<'_>, most_improved: u32) -> bool {
         }
     } else {
         hide_constants(module);
+        rename_vectors(module);
         label(module);
     }
     is_long
@@ -125,7 +132,6 @@ pub(crate) fn ease(module: &Module<'_>, most_improved: u32) -> bool {
 /// Puts a value in the place of a constant that very many sums of products of a block have, which is the constant and
 /// which nothing knows to be one.
 fn hide_constants(module: &Module<'_>) {
-    let builder = module.get_context().create_builder();
     let blocks = module
         .get_functions()
         .flat_map(FunctionValue::get_basic_block_iter);
@@ -155,18 +161,72 @@ fn hide_constants(module: &Module<'_>) {
             if uses.len() <= MOST_FUSED {
                 continue;
             }
-            let ty = constant.get_type();
-            let fence = Intrinsic::find("llvm.arithmetic.fence");
-            let fence = fence.and_then(|i| i.get_declaration(module, &[ty.into()]));
-            builder.position_before(&uses[0].0);
-            let fence = fence.expect("an intrinsic of LLVM");
-            let call = builder.build_call(fence, &[constant.into()], "");
-            let hidden = call.expect(BUILT).try_as_basic_value().basic();
-            let hidden = hidden.expect("a value").into_vector_value();
+            let hidden = fenced(module, constant, uses[0].0);
             for (inst, operand) in uses {
                 inst.set_operand(operand, hidden);
             }
         }
+    }
+}
+
+/// The same floats, in front of an instruction, of which LLVM does not know that they are.
+fn fenced<'c>(
+    module: &Module<'c>,
+    floats: VectorValue<'c>,
+    before: InstructionValue<'c>,
+) -> VectorValue<'c> {
+    let builder = module.get_context().create_builder();
+    let fence = Intrinsic::find("llvm.arithmetic.fence");
+    let fence = fence.and_then(|i| i.get_declaration(module, &[floats.get_type().into()]));
+    builder.position_before(&before);
+    let fence = fence.expect("an intrinsic of LLVM");
+    let call = builder.build_call(fence, &[floats.into()], "");
+    let fenced = call.expect(BUILT).try_as_basic_value().basic();
+    fenced.expect("a value").into_vector_value()
+}
+
+/// Gives vectors of floats that a block uses very often other names on the way.
+fn rename_vectors(module: &Module<'_>) {
+    let blocks = module
+        .get_functions()
+        .flat_map(FunctionValue::get_basic_block_iter);
+    for block in blocks {
+        // The name that a value has now, and how often it was used.
+        let mut names: HashMap<LLVMValueRef, (VectorValue<'_>, usize)> = HashMap::new();
+        for inst in block.get_instructions() {
+            // Calls that give nothing may have operands that are no values.
+            let gives_nothing = matches!(inst.get_type(), AnyTypeEnum::VoidType(_));
+            match inst.get_opcode() {
+                InstructionOpcode::Phi => continue,
+                InstructionOpcode::Call if gives_nothing => continue,
+                _of_values => {}
+            }
+            for operand in 0..inst.get_num_operands() {
+                let value = inst.get_operand(operand).and_then(|o| o.value());
+                let Some(BasicValueEnum::VectorValue(floats)) = value else {
+                    continue;
+                };
+                if floats.is_const() || !is_of_f32(floats) {
+                    continue;
+                }
+                let own = floats.as_value_ref();
+                let (name, uses) = names.entry(own).or_insert((floats, 0));
+                *uses += 1;
+                if *uses > MOST_USES {
+                    (*name, *uses) = (fenced(module, *name, inst), 1);
+                }
+                if name.as_value_ref() != own {
+                    inst.set_operand(operand, *name);
+                }
+            }
+        }
+    }
+}
+
+fn is_of_f32(vector: VectorValue<'_>) -> bool {
+    match vector.get_type().get_element_type() {
+        BasicTypeEnum::FloatType(ty) => ty == ty.get_context().f32_type(),
+        _no_float => false,
     }
 }
 

@@ -75,6 +75,31 @@ fn a_constant_of_very_many_sums_of_products_is_hidden() {
 }
 
 #[test]
+fn a_vector_of_very_many_uses_gets_other_names() {
+    let names = |rounds: usize| {
+        let sums = (1..=rounds).map(|i| format!("%v{i} = sub %s, %v{}\n", i - 1));
+        let text = format!(
+            "kernel @k(%x: device read_write f32) {{
+                 %i = thread_position_in_grid x
+                 %s = load %x[%i]
+                 %v0 = mul %s, %s
+                 {}
+                 store %x[%i], %v{rounds}
+             }}",
+            sums.collect::<String>()
+        );
+        let module = verify(parse("uses.inv", &text).expect("a text")).expect("a kernel");
+        let text = emit(&module, "k", &options(), Text::Llvm).expect("a text");
+        let calls = text
+            .lines()
+            .filter(|line| line.contains("call") && line.contains("llvm.arithmetic.fence"));
+        calls.count()
+    };
+    assert_eq!(names(200), 0);
+    assert!(names(2000) >= 7);
+}
+
+#[test]
 fn what_is_longer_than_the_limit_is_refused_in_one_sentence() {
     let lines = "%v# = xor %v#-, %i\n";
     let refused = compile(&kernel(65_536, lines), "k", &options());
