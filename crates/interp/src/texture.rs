@@ -153,7 +153,7 @@ impl Run<'_, '_, '_> {
             for (lane, texels) in touched.iter().enumerate() {
                 self.set_texel(lane, shape, texels[corner]);
             }
-            self.show_access(group, simd, texture, Kind::Read, 0, &[]);
+            self.show_access(group, simd, texture, shape, Kind::Read, 0, &[]);
         }
     }
 
@@ -177,15 +177,17 @@ impl Run<'_, '_, '_> {
             self.show_texels_outside(group, simd, texture, shape, kind == Kind::Read, outside);
         }
         if self.watched[texture.object as usize] {
-            self.show_access(group, simd, texture, kind, order, unchanged);
+            self.show_access(group, simd, texture, shape, kind, order, unchanged);
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "an event has many sides")]
     fn show_access(
         &mut self,
         group: &Place,
         simd: &Simdgroup,
         texture: &Texture,
+        shape: TextureShape,
         kind: Kind,
         order: usize,
         unchanged: &[u128],
@@ -201,7 +203,8 @@ impl Run<'_, '_, '_> {
             kind,
             lanes,
             locations: &self.addresses.locations,
-            width: COMPONENTS as u32,
+            // Components that the format has not are no locations.
+            width: shape.format.channels(),
             order: &self.orders[order],
             unchanged,
         };
