@@ -18,7 +18,7 @@ with standard_first():
     import pathlib
     import signal
 
-from ._errors import Error, KernelError
+from ._errors import Error, KernelError, path_text
 from ._invar import command
 from ._kernel import Kernel
 from .enigma.__main__ import stand_in
@@ -36,7 +36,7 @@ def _is_kernel(argument):
 
 def _import(path):
     if not pathlib.Path(path).is_file():
-        raise _Usage(f"{path}: there is no such file")
+        raise _Usage(f"{path_text(path)}: there is no such file")
     name = "_invar_" + "".join(c if c.isalnum() else "_" for c in pathlib.Path(path).stem)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -51,25 +51,25 @@ def _import(path):
     except Error:
         raise
     except Exception as e:
-        raise _Usage(f"{path} cannot be imported: {type(e).__name__}: {e}") from e
+        raise _Usage(f"{path_text(path)} cannot be imported: {type(e).__name__}: {e}") from e
     return module
 
 
 def _kernel(argument):
     path, _, name = argument.partition(":")
-    found = vars(_import(path))
+    found, file = vars(_import(path)), path_text(path)
     known = {k: v for k, v in found.items() if isinstance(v, (Kernel, EnigmaKernel))}
     if isinstance(found.get(name), CompiledKernel):
         return found[name]
     if not known:
-        raise _Usage(f"{path} has no kernel: a kernel is a function with @iv.kernel or @enigma.kernel")
+        raise _Usage(f"{file} has no kernel: a kernel is a function with @iv.kernel or @enigma.kernel")
     names = ", ".join(f"`{k}`" for k in known)
     if name:
         if name not in known:
-            raise _Usage(f"{path} has no kernel `{name}`; it has {names}")
+            raise _Usage(f"{file} has no kernel `{name}`; it has {names}")
         return known[name]
     if len(known) > 1:
-        raise _Usage(f"{path} has several kernels: say which with {path}:KERNEL: {names}")
+        raise _Usage(f"{file} has several kernels: say which with {file}:KERNEL: {names}")
     return next(iter(known.values()))
 
 

@@ -26,6 +26,11 @@ class Error(Exception):
     """Whatever Invar refuses."""
 
 
+def path_text(path):
+    """A path as it stands in a sentence, which is one line whatever is in the path."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(path))
+
+
 #: Binds callables that are no Python functions as methods. Python gives it to C code only; what reads
 #: classes, as ``torch.compile`` does, knows it for a method without code of Python, and ``help`` for a
 #: function.

@@ -20,7 +20,7 @@ import numpy as np
 from . import _arguments, _graphs, _html, _invar, _types
 from ._array import DeviceArray
 from ._errors import (
-    ArgumentError, Error, Finding, VerifyError, entries, entry, findings_of, reported,
+    ArgumentError, Error, Finding, VerifyError, entries, entry, findings_of, path_text, reported,
 )  # fmt: skip
 from ._invar import DiagnosticsError
 from ._kernel import Compiled, Param, ir, source
@@ -49,7 +49,7 @@ def load(
     path = pathlib.Path(file)
     if path.suffix not in (".wgsl", ".inv", ".invb"):
         raise Error(
-            f"{path} is no .wgsl, .inv or .invb file" + ("" if text is None else ": name the text so")
+            f"{path_text(path)} is no .wgsl, .inv or .invb file" + ("" if text is None else ": name the text so")
         )
     values = []
     for name, value in (constants or {}).items():
@@ -60,15 +60,15 @@ def load(
         values.append((name, float(value)))
     if values and path.suffix != ".wgsl":
         raise ArgumentError(
-            f"constants= are the overrides of a shader; give those of {path} to each launch"
+            f"constants= are the overrides of a shader; give those of {path_text(path)} to each launch"
         )
     if path.suffix == ".invb":
         if text is not None:
-            raise Error(f"{path}: the binary form is no text")
+            raise Error(f"{path_text(path)}: the binary form is no text")
         try:
             return Module(path, _invar.decode(_content(path)), values)
         except ValueError as e:
-            raise Error(f"{path}: {e}") from None
+            raise Error(f"{path_text(path)}: {e}") from None
     text = _text(path) if text is None else text
     read = _invar.Shader if path.suffix == ".wgsl" else _invar.parse
     try:
@@ -81,14 +81,14 @@ def _content(path):
     try:
         return path.read_bytes()
     except OSError as e:
-        raise Error(f"{path}: {e.strerror}") from None
+        raise Error(f"{path_text(path)}: {e.strerror}") from None
 
 
 def _text(path):
     try:
         return _content(path).decode()
     except UnicodeDecodeError as e:
-        raise Error(f"{path} is no text in UTF-8: {e.reason} at byte {e.start}") from None
+        raise Error(f"{path_text(path)} is no text in UTF-8: {e.reason} at byte {e.start}") from None
 
 
 @entries
@@ -102,7 +102,7 @@ class Module(Mapping[str, "LoadedKernel"]):
         self._kernels: dict = {}
 
     def __repr__(self):
-        return f"<module {self._path}: {', '.join(self._names) or 'no kernel'}>"
+        return f"<module {path_text(self._path)}: {', '.join(self._names) or 'no kernel'}>"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -123,7 +123,7 @@ class Module(Mapping[str, "LoadedKernel"]):
         """The kernel of that name."""
         if name not in self._names:
             known = ", ".join(self._names)
-            raise ArgumentError(f"{self._path} has no kernel {name!r}; it has {known or 'none'}")
+            raise ArgumentError(f"{path_text(self._path)} has no kernel {name!r}; it has {known or 'none'}")
         found = self._kernels.get(name)
         if found is None:
             try:

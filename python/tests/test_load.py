@@ -246,6 +246,8 @@ def test_what_is_no_kernel_or_file_is_refused(shader, tmp_path):
         shader["main"]
     with pytest.raises(iv.Error, match="is no .wgsl, .inv or .invb file"):
         iv.load("things.txt")
+    with pytest.raises(iv.Error, match=r"^two\\nlines.txt is no .wgsl, .inv or .invb file"):
+        iv.load("two\nlines.txt")
     with pytest.raises(iv.Error, match="No such file"):
         iv.load(tmp_path / "none.wgsl")
     with pytest.raises(iv.VerifyError, match="bad.wgsl:1:4"):

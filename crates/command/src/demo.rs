@@ -14,6 +14,7 @@ use crate::files::FileError;
 use crate::npy;
 use clap::{Args, Parser};
 use invar::{Arg, Buffer, Device, Dispatch, Feature, Grid, Program, Queue};
+use invar_ir::diagnostic::path_text;
 use invar_ir::random::split_mix_64;
 use invar_ir::{Scalar, text, verify};
 
@@ -78,7 +79,7 @@ pub fn demo(args: &DemoArgs) -> Result<Verdict, Refusal> {
             }
             _ => format!("cannot be made: {error}"),
         };
-        Refusal(format!("{} {why}", folder.display()))
+        Refusal(format!("{} {why}", path_text(folder)))
     })?;
     for (name, text) in KERNELS {
         std::fs::write(folder.join(format!("{name}.inv")), text)?;
@@ -116,7 +117,7 @@ pub fn demo(args: &DemoArgs) -> Result<Verdict, Refusal> {
     }
     show(&format!(
         "\nevery answer is right; kernels and pictures are in {}",
-        folder.display()
+        path_text(folder)
     ));
     Ok(Verdict::Clean)
 }
@@ -516,7 +517,7 @@ fn write_png(path: &Path, width: usize, height: usize, grey: &[u8]) -> Outcome {
     encoder.set_color(png::ColorType::Grayscale);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.write_header()?.write_image_data(grey)?;
-    show(&format!("{:16} picture: {}", "", path.display()));
+    show(&format!("{:16} picture: {}", "", path_text(path)));
     Ok(())
 }
 
@@ -525,7 +526,7 @@ type Picture = (usize, usize, Vec<u8>);
 
 fn read_png(path: &Path) -> Result<Picture, Refusal> {
     let file = File::open(path).map_err(|e| FileError::io(path, &e))?;
-    let refuse = |why: String| Refusal(format!("{}: {why}", path.display()));
+    let refuse = |why: String| Refusal(format!("{}: {why}", path_text(path)));
     let mut decoder = png::Decoder::new(BufReader::new(file));
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
     let mut reader = decoder

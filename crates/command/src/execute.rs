@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use invar_interp::case::{Bound, mismatches};
 use invar_interp::{self as interp, Arg, CheckOptions, Schedules};
+use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::RunCase;
 use invar_ir::texture::stored;
 use invar_ir::{
@@ -432,7 +433,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         }];
         for out in &outs {
             closing.push(if ended {
-                format!("wrote {} to {}", out.name, out.path.display())
+                format!("wrote {} to {}", out.name, path_text(&out.path))
             } else {
                 format!("{} is not written: the run has errors", out.name)
             });
@@ -482,7 +483,7 @@ impl Out<'_> {
             }
             (_, true) => Err(Refusal(format!(
                 "--out {name}: the parameter is no texture, and {} is a picture; write {name}=@{name}.npy",
-                self.path.display()
+                path_text(&self.path)
             ))),
             (_, false) => Ok(()),
         }

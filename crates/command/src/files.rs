@@ -11,6 +11,8 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
+use invar_ir::diagnostic::path_text;
+
 /// Why a file could not be read or written: the file, and what was wrong.
 #[derive(Debug)]
 pub struct FileError {
@@ -40,7 +42,7 @@ impl FileError {
 
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.what)
+        write!(f, "{}: {}", path_text(&self.path), self.what)
     }
 }
 

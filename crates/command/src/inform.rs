@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::files::Destination;
 use clap::Args;
 use invar::{Capabilities, Device, report};
+use invar_ir::diagnostic::path_text;
 use invar_ir::ops::{Accuracy, Meaning, Signature};
 use invar_ir::{Op, Rule};
 use serde_json::json;
@@ -78,7 +79,7 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             if input::is_the_kernel(&args.file, &destination) {
                 return Err(Refusal(format!(
                     "--binary: {} is the kernel's own file; name another",
-                    path.display()
+                    path_text(path)
                 )));
             }
             destination.write(&[&invar_ir::binary::encode(&module)])?;

@@ -7,6 +7,7 @@ use crate::files::{self, Destination};
 use crate::read::{Asked, Read};
 use crate::{Loaded, Refusal, metal, say, shader};
 use invar::report::{self, Style};
+use invar_ir::diagnostic::path_text;
 use invar_ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 
 /// A module, or what is wrong with its text.
@@ -21,7 +22,7 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
     if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
             .map(|module| Ok(module.into()))
-            .map_err(|e| Refusal(format!("{}: {e}", file.display())));
+            .map_err(|e| Refusal(format!("{}: {e}", path_text(file))));
     }
     // Some editors begin a text so; it is no part of it.
     let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
@@ -31,11 +32,11 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
     let source = String::from_utf8(bytes).map_err(|e| {
         Refusal(format!(
             "{}: neither text nor a binary module (byte {} is not UTF-8)",
-            file.display(),
+            path_text(file),
             e.utf8_error().valid_up_to()
         ))
     })?;
-    let name = file.display().to_string();
+    let name = path_text(file);
     let read = if shader::is_shader(file) {
         shader::read(&name, &source, asked)?
     } else if metal::is_metal(file) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::Destination;
 use clap::Args;
+use invar_ir::diagnostic::path_text;
 use invar_layout::{Banks, IntTuple, Layout, Picture, SwizzledLayout};
 
 use crate::{Refusal, Verdict, show};
@@ -64,7 +65,7 @@ pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
         Some(path) => {
             return Err(Refusal(format!(
                 "{} holds something else; --force replaces it",
-                path.display()
+                path_text(path)
             )));
         }
         None => free_name(&svg),
@@ -72,7 +73,7 @@ pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
     if !holds(&path, &svg) {
         Destination::of(&path)?.write(&[svg.as_bytes()])?;
     }
-    show(&format!("picture: {}", path.display()));
+    show(&format!("picture: {}", path_text(&path)));
     Ok(Verdict::Clean)
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use invar::report;
 use invar_interp::Options;
 use invar_interp::case::{Bound, bind};
+use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::{Expr, ExprKind, Grid, Literal, Named, Program, RunCase};
 use invar_ir::text::data::FileReader;
 use invar_ir::{
@@ -219,14 +220,14 @@ pub fn the_kernel<'m>(
         (Some(name), _) => module.kernel(name).ok_or_else(|| {
             Refusal(format!(
                 "{} has no kernel `{name}`; it has {}",
-                file.display(),
+                path_text(file),
                 names()
             ))
         }),
         (None, [only]) => Ok(only),
         (None, _) => Err(Refusal(format!(
             "{} has several kernels: say which with --kernel: {}",
-            file.display(),
+            path_text(file),
             names()
         ))),
     }
@@ -361,7 +362,7 @@ pub fn are_missing(to: &str, missing: &[String]) -> String {
 
 /// Neither the file nor the command line says what to run.
 fn no_run_line(module: &Verified, inputs: &Inputs) -> Refusal {
-    let file = inputs.file.display();
+    let file = path_text(&inputs.file);
     match kernel(module, inputs) {
         Ok(kernel) => {
             let to = format!("run kernel `{}`", kernel.name);

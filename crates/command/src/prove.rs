@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::files::{self, Destination};
 use clap::Args;
 use invar::report;
+use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::RunCase;
 use invar_ir::{Diagnostics, Kernel, Module, Verified, verify};
 use invar_prove::file::{Certificate, write};
@@ -78,7 +79,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             if input::is_the_kernel(&args.file, &destination) {
                 return Err(Refusal(format!(
                     "--certificate: {} is the kernel's own file; name another",
-                    path.display()
+                    path_text(path)
                 )));
             }
             Some(destination)
@@ -89,7 +90,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Some(path) => {
             let text = files::text(path).map_err(|e| Refusal(format!("--verify {e}")))?;
             let read = invar_prove::read_certificates(&text);
-            Some(read.map_err(|why| Refusal(format!("--verify {}: {why}", path.display())))?)
+            Some(read.map_err(|why| Refusal(format!("--verify {}: {why}", path_text(path))))?)
         }
     };
     let mut verdict = Verdict::Clean;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use invar_interp::case::Bound;
+use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
@@ -362,7 +363,7 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
 
 /// Fills in what a file says and no option does.
 pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
-    let refuse = |why: String| Refusal(format!("{}: {why}", file.display()));
+    let refuse = |why: String| Refusal(format!("{}: {why}", path_text(file)));
     let text = files::text(file)?;
     let form: Json = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
     let Json::Object(form) = form else {
@@ -495,7 +496,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     if !is_shader(&args.file) && !metal::is_metal(&args.file) {
         return Err(Refusal(format!(
             "{}: inputs are of a shader (.wgsl) or a Metal source (.metal)",
-            args.file.display()
+            path_text(&args.file)
         )));
     }
     let asked = Asked {
@@ -519,7 +520,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             .collect();
         return Err(Refusal(format!(
             "{} has several entry points: say which with --entry: {}",
-            args.file.display(),
+            path_text(&args.file),
             names.join(", ")
         )));
     };

@@ -3,6 +3,7 @@
 //! This module only carries them; rendering with the source lines is the front end's.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::rules::Rule;
 use crate::span::Span;
@@ -132,3 +133,26 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
+
+/// A path as it stands in a sentence, which is one line and reads as it is written, whatever is in the path: characters
+/// that are no letters, such as the end of a line or what turns the text around it, are escaped.
+///
+/// ```
+/// use invar_ir::diagnostic::path_text;
+///
+/// assert_eq!(path_text("a folder/k.inv".as_ref()), "a folder/k.inv");
+/// assert_eq!(path_text("two\nlines".as_ref()), r"two\nlines");
+/// ```
+pub fn path_text(path: &Path) -> String {
+    let mut text = String::new();
+    for c in path.to_string_lossy().chars() {
+        match c {
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                text.extend(c.escape_unicode());
+            }
+            c if c.is_control() => text.extend(c.escape_debug()),
+            c => text.push(c),
+        }
+    }
+    text
+}

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use invar_ir::diagnostic::path_text;
+
 use crate::rewrite::{self, FunctionConstant, Wanted};
 use crate::tokens::Columns;
 
@@ -158,7 +160,7 @@ fn look_for() -> Result<PathBuf, String> {
             )),
             None => Err(format!(
                 "the environment's {VARIABLE} names no clang that runs ({}): give the program's path, or unset it",
-                Path::new(&given).display()
+                path_text(Path::new(&given))
             )),
         };
     }
@@ -198,7 +200,7 @@ pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
     let write = |path: &Path, text: &str| -> Result<(), Failure> {
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
         made.and_then(|()| fs::write(path, text))
-            .map_err(|e| Failure::Other(format!("{}: {e}", path.display())))
+            .map_err(|e| Failure::Other(format!("{}: {e}", path_text(path))))
     };
     let headers = folder.path().join("include");
     for (name, text) in HEADERS {
@@ -253,17 +255,20 @@ pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
     command.arg("-o").arg(&ir).arg(&start);
     let Output { status, stderr, .. } = command
         .output()
-        .map_err(|e| Failure::Other(format!("{}: {e}", clang.display())))?;
+        .map_err(|e| Failure::Other(format!("{}: {e}", path_text(&clang))))?;
     if !status.success() {
         let text = String::from_utf8_lossy(&stderr);
         let complaints = complaints(&text);
         if complaints.is_empty() {
             let why = text.trim();
-            return Err(Failure::Other(format!("{} failed: {why}", clang.display())));
+            return Err(Failure::Other(format!(
+                "{} failed: {why}",
+                path_text(&clang)
+            )));
         }
         return Err(Failure::Source(complaints, sources.files));
     }
-    let ir = fs::read(&ir).map_err(|e| Failure::Other(format!("{}: {e}", ir.display())))?;
+    let ir = fs::read(&ir).map_err(|e| Failure::Other(format!("{}: {e}", path_text(&ir))))?;
     Ok(Compiled {
         ir,
         files: sources.files,

@@ -1142,7 +1142,7 @@ fn a_cache_that_others_can_write_is_told_once() {
 
     let folder = Folder::new();
     let file = folder.file("scale.inv", SCALE);
-    let cache = folder.path("cache");
+    let cache = folder.path("two\nlines");
     std::fs::create_dir(&cache).expect("made");
     let set = |mode| {
         let mode = PermissionsExt::from_mode(mode);
@@ -1164,7 +1164,7 @@ fn a_cache_that_others_can_write_is_told_once() {
     let told = run(&[("INVAR_CACHE_DIR", text(&cache))]);
     let warning = format!(
         "invar: warning: compiled kernels are not kept in {}",
-        text(&cache)
+        text(&cache).replace('\n', "\\n")
     );
     assert!(
         told.starts_with(&warning) && told.lines().count() == 1,

@@ -32,7 +32,7 @@ use invar_texture::{PixelFormat, TextureShape};
 use super::lexer::{Kind, Lexer, Name, field_text, shorten, span};
 use super::parser::{Parsed, Parser, nearest};
 use super::{MAX_ERRORS, literal};
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, path_text};
 use crate::inst::Const;
 use crate::rules::Rule;
 use crate::span::Span;
@@ -51,7 +51,7 @@ pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     if files.is_empty() {
-        let what = format!("{} has no `.inv` file", folder.display());
+        let what = format!("{} has no `.inv` file", path_text(folder));
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     }
     files.sort();

@@ -20,6 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
+use invar_ir::diagnostic::path_text;
 use sha2::{Digest, Sha256};
 
 use crate::environment;
@@ -99,7 +100,7 @@ impl Cache {
             Err(Unusable::Refused(why)) => {
                 let sentence = format!(
                     "compiled kernels are not kept in {}, since {why}",
-                    self.folder.display()
+                    path_text(&self.folder)
                 );
                 lock(&REFUSAL).get_or_insert(sentence);
                 None

@@ -560,7 +560,8 @@ fn a_cache_that_may_not_be_opened_is_refused_in_a_sentence() {
     const NOBODY: u32 = 65534;
     let mode = |mode| -> std::fs::Permissions { PermissionsExt::from_mode(mode) };
     let parent = tempfile::tempdir().expect("a temporary folder");
-    let cache = parent.path().join("cache");
+    // The sentence is one, whatever the folder is called.
+    let cache = parent.path().join("two\nlines");
     std::fs::create_dir_all(cache.join("inside")).expect("made");
     // The superuser opens any folder, so another has to try.
     // SAFETY: it only asks.
