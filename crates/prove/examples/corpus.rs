@@ -1,8 +1,15 @@
 #![allow(clippy::print_stdout, reason = "an example that prints")]
-//! Proves every kernel of the files named, one line each: verdict, time, conditions.
+//! Proves every kernel of the files named, one line each: verdict, time, conditions. Of what is proved: whether its
+//! certificate, written and read again, is accepted, and how long a look at its conditions takes.
 
-use invar_ir::{text, verify};
-use invar_prove::{Options, prove};
+use std::hint::black_box;
+use std::time::Instant;
+
+use invar_ir::text::case::RunCase;
+use invar_ir::{Verified, text, verify};
+use invar_prove::condition::{Launches, Number};
+use invar_prove::file::{Certificate, write};
+use invar_prove::{Options, Report, Verdict, prove, read_certificates, verify_certificate};
 
 /// Seconds that this process has computed, whatever else the machine does: Linux counts them in hundredths.
 fn processor_seconds() -> f64 {
@@ -12,6 +19,45 @@ fn processor_seconds() -> f64 {
         .filter_map(|n| n.parse().ok())
         .collect();
     numbers.iter().sum::<f64>() / 100.0
+}
+
+/// Whether the proofs of a kernel show it, as `invar prove --verify` has it.
+fn is_certified(module: &Verified, report: &Report, cases: &[RunCase]) -> bool {
+    let written = write(&[Certificate {
+        kernel: report.kernel.clone(),
+        conditions: report.conditions.clone(),
+        proofs: report.proofs.clone(),
+    }]);
+    let Ok(Ok([read])) = read_certificates(&written).map(<[Certificate; 1]>::try_from) else {
+        return false;
+    };
+    let (name, conditions) = (&read.kernel, &read.conditions);
+    let again = verify_certificate(module, name, cases, conditions, read.proofs.clone());
+    again.is_some_and(|again| again.verdict == Verdict::Proved)
+}
+
+/// Nanoseconds of a look at the conditions of a launch that fulfils them all, as a device looks at them.
+fn look(launches: &Launches) -> f64 {
+    const ROUNDS: u32 = 20_000;
+    let dispatch = [1u64 << 20, 4096, 256, 1 << 40];
+    let number = |number| {
+        let place = match number {
+            Number::Grid(_) | Number::Argument(_) | Number::Constant(_) => 0,
+            Number::Groups(_) | Number::Texels(..) => 1,
+            Number::Threadgroup(_) => 2,
+            Number::Length(_) => 3,
+        };
+        black_box(&dispatch).get(place).map(|n| i128::from(*n))
+    };
+    let mut least = f64::INFINITY;
+    for _ in 0..20 {
+        let start = Instant::now();
+        for _ in 0..ROUNDS {
+            black_box(black_box(launches).have(&number));
+        }
+        least = least.min(start.elapsed().as_secs_f64() / f64::from(ROUNDS));
+    }
+    least * 1e9
 }
 
 fn main() {
@@ -29,8 +75,15 @@ fn main() {
             let report =
                 prove(&module, &kernel.name, &cases, Options::default()).expect("it is there");
             let seconds = processor_seconds() - start;
+            let certified = match report.verdict {
+                Verdict::Proved if is_certified(&module, &report, &cases) => "certified",
+                Verdict::Proved => "not certified",
+                Verdict::Broken | Verdict::Open => "",
+            };
+            let look = report.in_bounds_in().map(|launches| look(&launches));
+            let look = look.map_or(String::new(), |ns| format!("{ns:.1} ns"));
             println!(
-                "{:?}\t{seconds:.2} s\t{} problems\t{file} @{}\tbounds {}/{} pairs {}/{}\t{}",
+                "{:?}\t{seconds:.2} s\t{} problems\t{file} @{}\tbounds {}/{} pairs {}/{}\t{}\t{certified}\t{look}",
                 report.verdict,
                 report.problems,
                 report.kernel,

@@ -7,7 +7,7 @@ use crate::kernel::Subject;
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::value::{LARGEST_TEXTURE, range};
+use crate::value::{LARGEST_TEXTURE, LARGEST_THREADGROUP, range};
 
 /// A number that a launch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,9 +46,13 @@ impl Term {
     }
 
     fn of_launch(&self, launch: &Launch) -> Option<i128> {
+        self.value(&|number| number.of(launch))
+    }
+
+    fn value(&self, number: &impl Fn(Number) -> Option<i128>) -> Option<i128> {
         let mut product = self.factor;
-        for number in &self.numbers {
-            product = product.checked_mul(number.of(launch)?)?;
+        for one in &self.numbers {
+            product = product.checked_mul(number(*one)?)?;
         }
         Some(product)
     }
@@ -178,10 +182,15 @@ impl Condition {
 
     /// Whether a launch fulfils it; `None` if the launch does not say.
     pub fn holds(&self, launch: &Launch) -> Option<bool> {
+        self.holds_of(&|number| number.of(launch))
+    }
+
+    /// Whether numbers fulfil it; `None` if one is not known.
+    pub fn holds_of(&self, number: &impl Fn(Number) -> Option<i128>) -> Option<bool> {
         Some(match self {
-            Condition::AtMost(term, bound) => term.of_launch(launch)? <= bound.of_launch(launch)?,
-            Condition::Below(number, bound) => number.of(launch)? <= *bound,
-            Condition::Multiple(number, of) => number.of(launch)? % of == 0,
+            Condition::AtMost(term, bound) => term.value(number)? <= bound.value(number)?,
+            Condition::Below(one, bound) => number(*one)? <= *bound,
+            Condition::Multiple(one, of) => number(*one)? % of == 0,
         })
     }
 
@@ -261,6 +270,31 @@ impl Condition {
             Condition::Below(_, bound) => (6, *bound),
             Condition::Multiple(_, of) => (7, *of),
         }
+    }
+}
+
+/// Launches in which every access is in bounds, whatever memory holds: what is asked of each before it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launches {
+    /// Dimensions in which the grid has one thread.
+    pub flat: Vec<Dim>,
+    /// What else they fulfil.
+    pub conditions: Vec<Condition>,
+}
+
+impl Launches {
+    /// Whether a launch of these numbers is one of them. Buffers longer than [`LARGEST_BUFFER`] are for the caller to
+    /// look for.
+    pub fn have(&self, number: &impl Fn(Number) -> Option<i128>) -> bool {
+        let size = |d| number(Number::Threadgroup(d));
+        let threads = Dim::ALL.into_iter().map(size).product::<Option<i128>>();
+        let is_flat = |d: &Dim| number(Number::Grid(*d)) == Some(1);
+        threads.is_some_and(|n| n <= LARGEST_THREADGROUP)
+            && self.flat.iter().all(is_flat)
+            && self
+                .conditions
+                .iter()
+                .all(|c| c.holds_of(number) == Some(true))
     }
 }
 

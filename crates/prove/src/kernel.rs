@@ -16,7 +16,7 @@ use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve};
-use crate::value::{LARGEST_TEXTURE, Thread, Val, range};
+use crate::value::{Thread, Val, range};
 
 /// What holds of an integer that a loop carries, in every round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -740,26 +740,15 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// The coordinates of a texel that an access may touch; those that its texture does not have are 0.
+    /// The coordinates of the texel of an access; those that its texture does not have are 0. A texture that is
+    /// sampled is never written: with which texels does not matter.
     fn texel(&self, q: &mut Query, t: &mut Thread, site: &Site<'_>) -> Option<[Linear; 3]> {
+        let Extent::Texel(coordinates) = site.extent else {
+            return None;
+        };
         let mut at = [0, 0, 0].map(Linear::constant);
-        match site.extent {
-            Extent::Texel(coordinates) => {
-                for (to, coordinate) in at.iter_mut().zip(coordinates) {
-                    *to = self.int(q, t, *coordinate)?.form;
-                }
-            }
-            Extent::Sample(element) => {
-                let axes = self.kernel.texture(site.memory)?.dimension.axes();
-                for (to, d) in at.iter_mut().zip(Dim::ALL).take(axes) {
-                    let key = format!("thread{} texel of {}, {}", t.tag, site.id, d.name());
-                    *to = q.symbol(&key, 0, LARGEST_TEXTURE - 1).form;
-                }
-                if let Some(element) = element {
-                    at[axes] = self.int(q, t, element)?.form;
-                }
-            }
-            Extent::Width(_) | Extent::Count(_) | Extent::Matrix(_) | Extent::Open => return None,
+        for (to, coordinate) in at.iter_mut().zip(coordinates) {
+            *to = self.int(q, t, *coordinate)?.form;
         }
         Some(at)
     }

@@ -2,6 +2,7 @@
 
 use invar_ir::{Dim, Module};
 
+use crate::condition::Launches;
 use crate::launch::Launch;
 use crate::value::{LARGEST_BUFFER, LARGEST_THREADGROUP};
 use crate::{Doubt, Report, Verdict};
@@ -42,6 +43,17 @@ impl Report {
         };
         let conditions = conditions.join(" and ");
         format!("every {dimensions}launch{required}{with}{conditions}")
+    }
+
+    /// The launches in which every access is in bounds, if that is proved: no access is left that the author allows
+    /// beyond, and what the kernel requires is not counted on, for that a device may not look at.
+    pub fn in_bounds_in(&self) -> Option<Launches> {
+        let all = self.verdict == Verdict::Proved && self.in_bounds == self.accesses;
+        let is_flat = |d: &Dim| self.flat_dimensions.contains(&d.name());
+        (all && self.required.is_empty()).then(|| Launches {
+            flat: Dim::ALL.into_iter().filter(is_flat).collect(),
+            conditions: self.conditions.clone(),
+        })
     }
 
     /// Whether a launch is one of those that the report is of. What it does not say it does not fulfil; a
