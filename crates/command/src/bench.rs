@@ -30,6 +30,10 @@ pub struct BenchArgs {
         allow_negative_numbers = true
     )]
     seconds: f64,
+    /// Prove first in which launches all accesses are in bounds, as `invar prove` does: those run without bounds
+    /// checks. For the CPU device.
+    #[arg(long)]
+    prove: bool,
 }
 
 /// Runs at least so often, however long that takes.
@@ -96,7 +100,7 @@ pub fn bench_one(
         .module
         .kernel(&bound.kernel)
         .map_or(0, |kernel| touched(kernel, &bound.args));
-    let measured = match measure(&device, &plan.module, bound, patience) {
+    let measured = match measure(&device, &plan.module, bound, (patience, args.prove)) {
         Ok(measured) => measured,
         Err(error) => {
             let Diagnostics(all) = error.into_diagnostics();
@@ -170,13 +174,14 @@ fn measure(
     device: &Device,
     module: &Verified,
     bound: Bound,
-    patience: Duration,
+    (patience, prove): (Duration, bool),
 ) -> Result<Measured, Error> {
     let start = Instant::now();
     let options = CompileOptions {
         constants: bound.options.constants.clone(),
         threadgroup_size: Some(bound.dispatch.threadgroup),
         time_limit: bound.options.time_limit,
+        prove,
     };
     let program = device.compile_with(module, &bound.kernel, &options)?;
     let compile = start.elapsed();

@@ -156,6 +156,7 @@ fn on_device(device: &Device, module: &Verified, bound: &mut Bound) -> Result<Ra
         constants: bound.options.constants.clone(),
         threadgroup_size: Some(bound.dispatch.threadgroup),
         time_limit: bound.options.time_limit,
+        ..CompileOptions::default()
     };
     let program = device.compile_with(module, &bound.kernel, &options)?;
     let queue = device.queue().with_time_limit(bound.options.time_limit);

@@ -16,7 +16,7 @@ use inkwell::targets::{FileType, TargetMachine};
 use invar_codegen::passes::textures::NOT_WRITTEN;
 use invar_codegen::pipeline::{accesses_of_copies, for_cpu};
 use invar_ir::room::{COMPILER_BYTES, with_room};
-use invar_ir::{Diagnostic, Diagnostics, Module, ParamKind, Rule, Span, Verified};
+use invar_ir::{Diagnostic, Diagnostics, Module, ParamKind, Rule, Span, Verified, verify};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
 
@@ -324,6 +324,16 @@ pub(crate) const PASSES: &str = "globaldce,function(\
     early-cse<memssa>,simplifycfg,adce)";
 
 /// The one kernel, with what it is written by.
+/// The kernel as code is made of it, alone in its module: its accesses stand where code makes them, but for loads that
+/// move to the front of a segment, which are always checked.
+///
+/// # Errors
+/// As [`compile`], of what no code can be made of.
+pub fn lowered(module: &Verified, kernel: &str) -> Result<Verified, Diagnostics> {
+    // Where it was written nobody asks.
+    verify(prepare(module, kernel)?.without_spans())
+}
+
 fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
     let Some(found) = module.kernel(kernel) else {
         return Err(Diagnostics(vec![Diagnostic::error(

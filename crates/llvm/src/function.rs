@@ -142,7 +142,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Whether an access is known to be in bounds here, and then for which lanes.
     pub fn proved(&self, inst: &Inst) -> Option<Proof> {
-        if !self.analysis.checks {
+        // What is hoisted is made for threads that may never come to it.
+        if !self.analysis.checks && !self.analysis.plan.is_hoisted(inst) {
             return Some(Proof::Active);
         }
         let fast = self.chunk.as_ref().is_some_and(|c| c.fast);

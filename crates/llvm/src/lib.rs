@@ -96,7 +96,7 @@ mod value;
 pub mod workarounds;
 mod zones;
 
-pub use compile::{Text, compile, compile_cold_paths, emit};
+pub use compile::{Text, compile, compile_cold_paths, emit, lowered};
 pub use library::look_for;
 pub use object::{KernelInfo, Object};
 pub use options::{CompileOptions, SIMDGROUP_SIZE};

@@ -11,8 +11,9 @@ pub struct CompileOptions {
     /// The only threadgroup size that the kernel will be launched with; `None` reads it from the
     /// launch. A kernel that requires a size is always compiled for it.
     pub threadgroup_size: Option<[u32; 3]>,
-    /// Whether accesses are checked. Without, an access out of bounds is undefined: this is for
-    /// measuring what checks cost, and for nothing else.
+    /// Whether accesses are checked. Without, one that a thread makes out of bounds, in what [`crate::lowered`] makes
+    /// of the kernel, is undefined, and so are accesses to a buffer of 2^31 elements and more: this is for launches of
+    /// which it is proved that none is, and for measuring what checks cost.
     pub checks: bool,
     /// How many vectors of threads a chunk has along x and how many rows; `None` leaves it to the
     /// compiler. Kernels with simdgroup functions have whole simdgroups along x, and one row.

@@ -29,6 +29,10 @@ pub struct CompileOptions {
     /// How long compiling may take, but at least 2 s; `None`: as long as `INVAR_TIME_LIMIT` lets dispatches run, else
     /// without limit. What takes longer fails with `deadline-exceeded`, and goes on being compiled for the next caller.
     pub time_limit: Option<Duration>,
+    /// Whether it is proved first of which dispatches no access can be out of bounds: they run code without bounds
+    /// checks. That takes up to some seconds, each time that a kernel is compiled. Devices other than the CPU refuse
+    /// it.
+    pub prove: bool,
 }
 
 /// A kernel of a module whose function constants are fixed.
@@ -83,6 +87,11 @@ pub(crate) trait Backend: Any + Send + Sync {
         source: &Source,
         options: &CompileOptions,
     ) -> Result<Box<dyn Executable>, Error>;
+
+    /// Whether code of which accesses are proved in bounds is another for it.
+    fn takes_proofs(&self) -> bool {
+        false
+    }
 
     /// Whether it reaches textures itself; else it gets kernels without any, where they are buffers.
     fn has_textures(&self) -> bool {

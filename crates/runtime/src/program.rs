@@ -85,6 +85,12 @@ impl Program {
         };
         let found = &module.kernels[index];
         device.capabilities().check(&module, found)?;
+        if options.prove && !device.backend().takes_proofs() {
+            let name = &device.capabilities().name;
+            let why =
+                format!("a proof saves nothing on the device `{name}`: compile without `prove`");
+            return Err(Error::new(Rule::UnsupportedFeature, why));
+        }
         if let Some(size) = options.threadgroup_size {
             let dispatch = Dispatch {
                 grid: invar_interp::Grid::Threads([0; 3]),

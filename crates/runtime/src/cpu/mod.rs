@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use invar_ir::verify::MAX_THREAD_BYTES;
-use invar_ir::{Order, Rule, Scalar, Type, Verified, binary};
+use invar_ir::{Order, Rule, Scalar, Type, Verified, binary, verify};
 use invar_llvm::abi::{ColdPaths, Entry, Launch};
 use invar_llvm::{
     CompileOptions, KernelInfo, LoadError, Object, Program, SIMDGROUP_SIZE, Target,
     compile_cold_paths,
 };
+use invar_prove::condition::Launches;
 
 use crate::cache::{Cache, Key};
 use crate::capabilities::ALL_ATOMICS;
@@ -31,6 +32,10 @@ use settings::processor;
 pub(crate) struct Processor;
 
 const NAME: &str = "cpu";
+/// The most problems that are put to the prover for a kernel, and the most accesses of one that it is asked of: of more
+/// it takes long, as any two may race.
+const MOST_PROBLEMS: usize = 300;
+const MOST_ACCESSES: usize = 48;
 
 impl Kind for Processor {
     fn name(&self) -> &'static str {
@@ -73,6 +78,12 @@ impl Device {
     #[cfg(feature = "testing")]
     pub unsafe fn cpu_without_checks() -> Device {
         device(None, false)
+    }
+
+    /// How many dispatches that this thread submitted ran without bounds checks, for a proof said that they need none.
+    #[cfg(feature = "testing")]
+    pub fn dispatches_without_checks() -> u64 {
+        native::WITHOUT_CHECKS.get()
     }
 }
 
@@ -133,11 +144,12 @@ impl Compiler for Cpu {
         module: &Verified,
         kernel: usize,
         threadgroup_size: Option<[u32; 3]>,
+        checks: bool,
     ) -> Result<Arc<dyn Code>, Error> {
         let name = &module.kernels[kernel].name;
         let options = CompileOptions {
             threadgroup_size,
-            checks: self.checks,
+            checks: self.checks && checks,
             target: processor(),
             ..CompileOptions::default()
         };
@@ -162,6 +174,26 @@ impl Compiler for Cpu {
         }
         let program = Program::load(&object).map_err(lost)?;
         Ok(self.code(program))
+    }
+
+    /// It is proved of the kernel as code is made of it, so that no pass has to carry what is known of an access.
+    fn in_bounds_in(&self, module: &Verified, kernel: usize) -> Option<Launches> {
+        let name = &module.kernels[kernel].name;
+        let mut lowered = invar_llvm::lowered(module, name).ok()?.into_module();
+        // Of what buffers hold nobody makes sure here, and another form may have another grid.
+        lowered.kernels.first_mut()?.requires.clear();
+        let mut accesses = 0;
+        lowered.kernels[0].for_each_inst(&mut |inst| accesses += inst.kind.accesses().len());
+        if accesses > MOST_ACCESSES {
+            return None;
+        }
+        let options = invar_prove::Options {
+            infer: true,
+            refute: false,
+            problems: MOST_PROBLEMS,
+        };
+        let report = invar_prove::prove(&verify(lowered).ok()?, name, &[], options)?;
+        report.in_bounds_in()
     }
 }
 

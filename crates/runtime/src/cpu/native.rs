@@ -11,6 +11,7 @@ use invar_interp::GridSizes;
 use invar_ir::room::with_room;
 use invar_ir::{InstKind, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, ColdPaths, Entry, Launch, NO_COLD_PATH, SCRATCH_ALIGNMENT};
+use invar_prove::condition::{Launches, Number};
 
 use super::compiling::{Compilation, Patience};
 use super::regrouping::Regrouping;
@@ -26,13 +27,20 @@ const MARGIN_BYTES: usize = 64 << 10;
 
 /// Makes machine code of kernels.
 pub(crate) trait Compiler: Send + Sync {
-    /// Code for a kernel of a module without function constants, for a threadgroup size or for any.
+    /// Code for a kernel of a module without function constants, for a threadgroup size or for any. Without bounds
+    /// checks it may run in the launches of [`Compiler::in_bounds_in`] alone.
     fn compile(
         &self,
         module: &Verified,
         kernel: usize,
         threadgroup_size: Option<[u32; 3]>,
+        checks: bool,
     ) -> Result<Arc<dyn Code>, Error>;
+
+    /// The launches in which no access of the code for a kernel is out of bounds, if any are known.
+    fn in_bounds_in(&self, _module: &Verified, _kernel: usize) -> Option<Launches> {
+        None
+    }
 }
 
 /// A device that runs machine code on the threads of the host.
@@ -51,16 +59,24 @@ impl Backend for Native {
         source: &Source,
         options: &CompileOptions,
     ) -> Result<Box<dyn Executable>, Error> {
-        let program = NativeProgram::new(source, &self.compiler);
+        let program = NativeProgram::new(source, &self.compiler, options.prove);
         let size = options.threadgroup_size;
         if let Some(size) = size.or(source.kernel().threadgroup_size) {
             let limit = options.time_limit.or_else(environment::time_limit);
-            match program.regrouping.of_size(size) {
-                Some((form, shape)) => program.code(&form, shape, limit)?,
-                None => program.code(&program.written, size, limit)?,
+            let regrouped = program.regrouping.of_size(size);
+            let (form, shape) = match &regrouped {
+                Some((form, shape)) => (&**form, *shape),
+                None => (&program.written, size),
             };
+            // What is proved will most likely run.
+            let checks = !options.prove || program.proved(form, limit)?.is_none();
+            program.code(form, shape, checks, limit)?;
         }
         Ok(Box::new(program))
+    }
+
+    fn takes_proofs(&self) -> bool {
+        true
     }
 }
 
@@ -326,16 +342,35 @@ struct NativeProgram {
     element_bytes: Vec<u64>,
     /// Instructions of one thread, where no loop makes that unknown.
     instructions: Option<u64>,
+    /// Whether it is to be proved of which launches accesses are in bounds.
+    prove: bool,
 }
 
 /// A form of the kernel, and its code.
 pub(super) struct Form {
     pub(super) source: Source,
+    /// With bounds checks.
     variants: Mutex<Vec<Variant>>,
+    /// Without.
+    unchecked: Mutex<Vec<Variant>>,
+    /// In which launches its accesses are in bounds, once that was asked.
+    proved: Mutex<Option<Arc<Compilation<Proved>>>>,
 }
 
 /// Code for a threadgroup size, or for any; it may still be compiled.
 type Variant = (Option<[u32; 3]>, Arc<Compilation<Arc<dyn Code>>>);
+
+/// The launches in which accesses are in bounds, if any are known.
+type Proved = Option<Arc<Launches>>;
+
+/// The longest buffer, in elements, that code without bounds checks takes: indices are told apart by their low 32 bits.
+const MOST_UNCHECKED: u64 = i32::MAX as u64;
+
+#[cfg(feature = "testing")]
+thread_local! {
+    /// How many dispatches of this thread ran without bounds checks.
+    pub(super) static WITHOUT_CHECKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
 
 /// So many threadgroup sizes get code of their own; further ones share code that reads the size.
 const VARIANTS: usize = 8;
@@ -348,12 +383,22 @@ impl Form {
         Form {
             source,
             variants: Mutex::default(),
+            unchecked: Mutex::default(),
+            proved: Mutex::default(),
+        }
+    }
+
+    /// Its code, with bounds checks or without.
+    fn variants(&self, checks: bool) -> &Mutex<Vec<Variant>> {
+        match checks {
+            true => &self.variants,
+            false => &self.unchecked,
         }
     }
 
     /// What gives the code for a threadgroup size: two threads that need the same wait for one compilation.
-    fn compilation(&self, compiler: &Arc<dyn Compiler>, size: [u32; 3]) -> Variant {
-        let mut list = lock(&self.variants);
+    fn compilation(&self, compiler: &Arc<dyn Compiler>, size: [u32; 3], checks: bool) -> Variant {
+        let mut list = lock(self.variants(checks));
         // A child of `fork` compiles what its parent was about to.
         list.retain(|(_, compilation)| compilation.is_here());
         let find = |list: &[Variant], size| list.iter().find(|(s, _)| *s == size).cloned();
@@ -365,19 +410,35 @@ impl Form {
             return found;
         }
         let (compiler, source) = (compiler.clone(), self.source.clone());
-        let compilation =
-            Compilation::begin(move || compiler.compile(&source.module, source.kernel, size));
+        let compilation = Compilation::begin(move || {
+            compiler.compile(&source.module, source.kernel, size, checks)
+        });
         list.push((size, compilation.clone()));
         (size, compilation)
+    }
+
+    /// What gives the launches in which its accesses are in bounds.
+    fn proof(&self, compiler: &Arc<dyn Compiler>) -> Arc<Compilation<Proved>> {
+        let mut proved = lock(&self.proved);
+        proved.take_if(|proof| !proof.is_here());
+        let begin = || {
+            let (compiler, source) = (compiler.clone(), self.source.clone());
+            Compilation::begin(move || {
+                let found = compiler.in_bounds_in(&source.module, source.kernel);
+                Ok(found.map(Arc::new))
+            })
+        };
+        proved.get_or_insert_with(begin).clone()
     }
 }
 
 impl NativeProgram {
-    fn new(source: &Source, compiler: &Arc<dyn Compiler>) -> NativeProgram {
+    fn new(source: &Source, compiler: &Arc<dyn Compiler>, prove: bool) -> NativeProgram {
         let kernel = source.kernel();
         let extents = source.extents().into_iter();
         NativeProgram {
             compiler: compiler.clone(),
+            prove,
             name: kernel.name.clone(),
             element_bytes: extents.map(|e| e.size_bytes).collect(),
             instructions: instructions(&kernel.body),
@@ -392,9 +453,10 @@ impl NativeProgram {
         &self,
         form: &Form,
         size: [u32; 3],
+        checks: bool,
         limit: Option<Duration>,
     ) -> Result<Arc<dyn Code>, Error> {
-        let (size, compilation) = form.compilation(&self.compiler, size);
+        let (size, compilation) = form.compilation(&self.compiler, size, checks);
         let result = compilation.wait(&Patience {
             kernel: &self.name,
             limit,
@@ -402,10 +464,59 @@ impl NativeProgram {
         });
         // What failed is tried again, if somebody asks again; what was left goes on.
         if result.is_err() && compilation.has_failed() {
-            let mut list = lock(&form.variants);
+            let mut list = lock(form.variants(checks));
             list.retain(|(s, c)| *s != size || !Arc::ptr_eq(c, &compilation));
         }
         result
+    }
+
+    /// The launches in which the accesses of a form are in bounds, proved if they are not known, for who has patience
+    /// for at most so long.
+    fn proved(&self, form: &Form, limit: Option<Duration>) -> Result<Proved, Error> {
+        form.proof(&self.compiler).wait(&Patience {
+            kernel: &self.name,
+            limit,
+            is_wanted: &|| true,
+        })
+    }
+
+    /// Whether a dispatch needs code with bounds checks.
+    fn needs_checks(&self, form: &Form, grid: &GridSizes, call: &Call<'_>) -> Result<bool, Error> {
+        if !self.prove {
+            return Ok(true);
+        }
+        let Some(proved) = self.proved(form, call.time_limit)? else {
+            return Ok(true);
+        };
+        let lengths = || call.args.iter().zip(&self.element_bytes);
+        let is_long = |(arg, size): (&Arg, &u64)| match arg {
+            Arg::Buffer(slice) => slice.size_bytes() as u64 / size > MOST_UNCHECKED,
+            Arg::ThreadgroupLength(length) => *length > MOST_UNCHECKED,
+            Arg::Scalar(_) => false,
+        };
+        let number = |number| match number {
+            Number::Grid(d) => Some(i128::from(grid.threads[d as usize])),
+            Number::Groups(d) => Some(i128::from(grid.threadgroups[d as usize])),
+            Number::Threadgroup(d) => Some(i128::from(grid.threadgroup[d as usize])),
+            Number::Argument(i) => match call.args.get(i)? {
+                Arg::Scalar(components) => match components.as_slice() {
+                    [one] if one.scalar.is_integer() => Some(one.scalar.integer(one.bits)),
+                    _no_integer => None,
+                },
+                Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
+            },
+            Number::Length(i) => match (call.args.get(i)?, self.element_bytes.get(i)?) {
+                (Arg::Buffer(slice), size) => Some((slice.size_bytes() as u64 / size).into()),
+                (Arg::ThreadgroupLength(length), _) => Some((*length).into()),
+                (Arg::Scalar(_), _) => None,
+            },
+            // Function constants are values, and textures buffers, before code is made.
+            Number::Constant(_) | Number::Texels(..) => None,
+        };
+        let checks = lengths().any(is_long) || !proved.have(&number);
+        #[cfg(feature = "testing")]
+        WITHOUT_CHECKS.with(|count| count.set(count.get() + u64::from(!checks)));
+        Ok(checks)
     }
 
     /// Whether a grid is not worth dividing among threads.
@@ -426,7 +537,8 @@ impl Executable for NativeProgram {
                 Some((form, grid)) => (&**form, grid),
                 None => (&self.written, call.grid),
             };
-            let code = self.code(form, grid.threadgroup, call.time_limit)?;
+            let checks = self.needs_checks(form, grid, call)?;
+            let code = self.code(form, grid.threadgroup, checks, call.time_limit)?;
             let job = job.of::<Job>();
             job.kernel = self.name.clone();
             job.fill(&code, grid, call.args, &self.element_bytes);
@@ -601,6 +713,7 @@ mod tests {
             _module: &Verified,
             _kernel: usize,
             size: Option<[u32; 3]>,
+            _checks: bool,
         ) -> Result<Arc<dyn Code>, Error> {
             self.1.lock().expect("no panic").push(size);
             Ok(Arc::new(Written {
@@ -732,6 +845,7 @@ mod tests {
             _module: &Verified,
             _kernel: usize,
             _size: Option<[u32; 3]>,
+            _checks: bool,
         ) -> Result<Arc<dyn Code>, Error> {
             assert!(!self.0.swap(true, Ordering::SeqCst), "it is compiled once");
             std::thread::sleep(Duration::from_secs(4));

@@ -21,6 +21,7 @@ mod host;
 mod mutants;
 mod print;
 mod processes;
+mod proofs;
 mod regrouping;
 mod small_stacks;
 mod textures;
