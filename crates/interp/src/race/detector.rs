@@ -222,7 +222,7 @@ impl Detector {
 
     /// A detector for a second look at a schedule that has races: it finds every pair of sites that
     /// races at these locations, of accesses that are not too many, and nothing else; ask it for its
-    /// [`pairs`](Self::pairs).
+    /// pairs.
     ///
     /// # Errors
     /// As [`Detector::new`].
