@@ -31,9 +31,13 @@ import numpy as np
 
 from . import metal as metal
 from ._textures import Texture1D as Texture1D
+from ._textures import Texture1DArray as Texture1DArray
 from ._textures import Texture2D as Texture2D
 from ._textures import Texture2DArray as Texture2DArray
 from ._textures import Texture3D as Texture3D
+from ._textures import TextureBuffer as TextureBuffer
+from ._textures import TextureCube as TextureCube
+from ._textures import TextureCubeArray as TextureCubeArray
 from .layout import Layout
 
 __version__: str
@@ -241,7 +245,8 @@ Scalar = Annotated[_T, "passed by value"]
 #: What is not among functions and classes, or stands in HEAD and `types`.
 BY_HAND = {
     "Buffer", "Constant", "Memory", "Place", "Scalar", "Threadgroup", "Type", "Value", "kernel",
-    "Texture1D", "Texture2D", "Texture2DArray", "Texture3D",
+    "Texture1D", "Texture1DArray", "Texture2D", "Texture2DArray", "Texture3D", "TextureBuffer",
+    "TextureCube", "TextureCubeArray",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use invar_codegen::msl::{MslOptions, write as write_msl};
-use invar_codegen::passes::textures;
+use invar_codegen::passes::textures::{self, Form};
 use invar_codegen::wgsl::{Features, WgslOptions, write as write_wgsl};
 use invar_interp::{Arg, CheckOptions, Dispatch, Grid, check};
 use invar_ir::binary::{decode, encode};
@@ -73,13 +73,18 @@ impl Source {
         let kernels = &self.module.kernels;
         let index = kernels.iter().position(|k| &*k.name == "k");
         let index = index.expect("each kind has it");
-        let format = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_)).then_some(FORMAT);
+        let form = Form::Texture {
+            format: FORMAT,
+            levels: 1,
+            samples: 1,
+        };
+        let form = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_)).then_some(form);
         let params = kernels[index].params.iter();
-        let formats: Vec<_> = params.map(|param| format(&param.kind)).collect();
+        let forms: Vec<_> = params.map(|param| form(&param.kind)).collect();
         verify(textures::expand(
             Module::clone(&self.module),
             index,
-            &formats,
+            &forms,
         )?)
     }
 }
@@ -314,6 +319,7 @@ fn checked(source: &Source) -> Result<Done, Diagnostics> {
                 let bytes = Arg::zeros(shape.size_bytes() as usize);
                 Arg::Texture(shape, Box::new(bytes))
             }
+            ParamKind::Sampler => unreachable!("no kind has a sampler"),
         })
         .collect();
     let dispatch = Dispatch {

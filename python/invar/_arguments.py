@@ -16,7 +16,7 @@ from . import _types, _values
 from ._array import DeviceArray
 from ._errors import ArgumentError, Error, entry
 from ._host import array_of
-from ._textures import Texture
+from ._textures import Sampler, Texture
 
 __all__ = "zeros".split()
 
@@ -94,6 +94,12 @@ def convert(steps, bound, copy=False):
             array = _texture(step, x)
             given.append((array.__array_struct__, x._size()))
             alive.append(array)
+        elif kind == "sampler":
+            if type(x) is not Sampler:
+                raise ArgumentError(
+                    f'{step.where} is a {type(x).__name__}, expected a sampler: write iv.Sampler("linear")'
+                )
+            given.append(x._words)
         elif kind == "threadgroup":
             if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 0:
                 raise ArgumentError(f"{step.where} is {x!r}, expected a length in elements")
@@ -110,7 +116,7 @@ def _texture(step, x):
             f"{step.where} is a {type(x).__name__}, expected a texture: write iv.Texture(array, "
             '"rgba8unorm"), with the format of its texels'
         )
-    array = x.numpy()
+    array = x._memory
     if step.flags & _WRITEABLE and not array.flags.writeable:
         raise ArgumentError(f"{step.where} is read-only memory, but the kernel writes it: pass a copy")
     if copying:

@@ -37,8 +37,8 @@ _KEPT = 8
 
 
 class Param:
-    """A parameter: its name, kind (``buffer``, ``constant``, ``scalar``, ``threadgroup``, ``texture`` or
-    ``value`` for a compile-time one), what it holds, and what the kernel does with it."""
+    """A parameter: its name, kind (``buffer``, ``constant``, ``scalar``, ``threadgroup``, ``texture``,
+    ``sampler`` or ``value`` for a compile-time one), what it holds, and what the kernel does with it."""
 
     def __init__(self, name, kind, element, shape=None):
         self.name, self.kind, self.element, self.access = name, kind, element, 0
@@ -50,6 +50,8 @@ class Param:
             return f"{self.name}: a compile-time value"
         if self.kind == "texture":
             return f"{self.name}: {self.element}"
+        if self.kind == "sampler":
+            return f"{self.name}: Sampler"
         held = "" if self.element is None else f"[{self.element}]"
         return f"{self.name}: {self.kind.capitalize()}{held}"
 
@@ -264,7 +266,9 @@ class Kernel:
                     f"launches ({', '.join(OPTIONS)}): rename it",
                     _span_of(function),
                 )
-            if isinstance(hint, _textures.TextureType):
+            if hint is _textures.Sampler:
+                hint = _textures.SamplerType()
+            if isinstance(hint, (_textures.TextureType, _textures.SamplerType)):
                 params.append(Param(name, hint.kind, hint))
             elif isinstance(hint, _textures._TextureMaker):
                 raise KernelError(
@@ -437,7 +441,7 @@ class Kernel:
                     number = t.builder.scalar(param.name, str(param.element))
                     args.append(_values.Value(number, param.element))
                     continue
-                if param.kind == "texture":
+                if param.kind in ("texture", "sampler"):
                     args.append(param.element.declare(t, param.name))
                     continue
                 _ops.declare(param.element)
@@ -456,8 +460,8 @@ class Kernel:
             except ValueError as e:
                 raise KernelError(str(e), position) from None
         for number, param in numbers.items():
-            is_texture = param.kind == "texture"
-            param.access = param.element.bits if is_texture else t.access.get(number, 0) or 1
+            is_given = param.kind in ("texture", "sampler")
+            param.access = param.element.bits if is_given else t.access.get(number, 0) or 1
         reads.settle()
         constants = {name: ty for name, (_, ty) in t.function_constants.items()}
         return Compiled(self.__name__, module, params, reads, constants)

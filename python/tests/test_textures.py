@@ -77,6 +77,93 @@ def test_sizes_gathers_arrays_and_volumes(device):
     assert seen[3].tolist() == [0, 0, 0, 1]
 
 
+@iv.kernel
+def smaller(src: iv.Texture2D[iv.f32, "sample"], dst: iv.Texture2D[iv.f32, "write"], level: iv.Scalar[iv.f32]):
+    x, y = iv.thread_position_in_grid("x"), iv.thread_position_in_grid("y")
+    u = (iv.f32(x) + 0.5) / iv.f32(dst.width)
+    v = (iv.f32(y) + 0.5) / iv.f32(dst.height)
+    dst.write(x, y, src.sample(u, v, level=level, filter="linear", mip="linear"))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_levels_are_made_by_a_box_filter_sampled_and_views(device):
+    photo = np.array([[10, 20], [30, 40], [50, 60]], np.uint8)
+    src = iv.Texture(photo, "r8unorm", levels="all")
+    assert src.levels == 2 and src.level(1).numpy().tolist() == [[25]]
+    assert src.numpy().tolist() == photo.tolist() and not np.shares_memory(src.numpy(), photo)
+    assert repr(src) == "<r8unorm texture of 2x3 in 2 levels>"
+    dst = iv.Texture.zeros((1, 1), "r8unorm")
+    smaller[(1, 1), (8, 8)](src, dst, 1.0, device=device)
+    assert dst.numpy().tolist() == [[25]]
+    both = iv.Texture.zeros((2, 2), "r8unorm", levels=2)
+    smaller[(1, 1), (8, 8)](src, both.level(1), 0.0, device=device)
+    assert both.numpy().tolist() == [[0, 0], [0, 0]] and both.level(1).numpy().tolist() == [[35]]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_levels_are_read_written_and_measured(device):
+    @iv.kernel
+    def copies(t: iv.Texture2D[iv.u16, "read_write"], out: iv.Buffer[iv.u32]):
+        t.write(0, 0, t.read(1, 1), level=1)
+        width, height = t.size(1)
+        out[0], out[1], out[2] = t.levels, width, height
+
+    t = iv.Texture.zeros((2, 4), "r16uint", levels=2)
+    t.numpy()[...] = np.arange(8, dtype=np.uint16).reshape(2, 4)
+    out = np.zeros(3, np.uint32)
+    copies[1, 1](t, out, device=device)
+    assert t.level(1).numpy().tolist() == [[5, 0]] and out.tolist() == [2, 2, 1]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_samplers_are_arguments(device):
+    @iv.kernel
+    def look(t: iv.Texture1DArray[iv.f32, "sample"], s: iv.Sampler, out: iv.Buffer[iv.f32]):
+        out[0] = t.sample(0.0, 1, sampler=s).x
+
+    rows = iv.Texture(np.array([[[9, 9]], [[1, 3]]], np.float32), "r32float")
+    out = np.zeros(1, np.float32)
+    for sampler, expected in [(iv.Sampler(), 1), (iv.Sampler("linear", "repeat"), 2)]:
+        look[1, 1](rows, sampler, out, device=device)
+        assert out[0] == expected
+    with pytest.raises(iv.ArgumentError, match="is a str, expected a sampler"):
+        look[1, 1](rows, "linear", out, device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_cubes_and_buffers_of_texels(device):
+    @iv.kernel
+    def look(sky: iv.TextureCube[iv.f32, "sample"], list: iv.TextureBuffer[iv.u32, "read"], out: iv.Buffer[iv.f32]):
+        out[0] = sky.sample(0.0, -3.0, 0.5).x
+        out[1] = sky.read(0, 0, 5).x
+        out[2] = iv.f32(list.read(69999).x)
+        out[3] = iv.f32(list.width)
+
+    sky = iv.Texture(np.arange(6, dtype=np.float32).reshape(6, 1, 1), "r32float")
+    list = iv.Texture(np.arange(70000, dtype=np.uint32), "r32uint")
+    out = np.zeros(4, np.float32)
+    look[1, 1](sky, list, out, device=device)
+    assert out.tolist() == [3, 5, 69999, 70000]
+
+
+def test_what_no_texture_has_of_levels_and_samplers_is_refused():
+    with pytest.raises(iv.ArgumentError, match="has 1 to 2 levels, not 3"):
+        iv.Texture.zeros((2, 2), "r8unorm", levels=3)
+    with pytest.raises(iv.ArgumentError, match="not of r8uint: give them"):
+        iv.Texture(np.zeros((2, 2), np.uint8), "r8uint", levels=2)
+    with pytest.raises(iv.ArgumentError, match="has no level 1"):
+        iv.Texture.zeros((2, 2), "r8unorm").level(1)
+    with pytest.raises(iv.ArgumentError, match="no sampler has 'sharp'"):
+        iv.Sampler("sharp")
+
+    @iv.kernel
+    def unsaid(t: iv.Texture2D[iv.f32, "sample"], out: iv.Buffer[iv.f32x4]):
+        out[0] = t.sample(0.5, 0.5, level=1.0)
+
+    with pytest.raises(iv.Error, match='takes mip="nearest" or "linear"'):
+        unsaid.ir
+
+
 def mirror(ordered):
     @iv.kernel(threadgroup=8)
     def mirror(t: iv.Texture2D[iv.f32, "read_write"], to: iv.Buffer[iv.f32]):

@@ -163,7 +163,7 @@ fn touched(kernel: &Kernel, args: &[Arg]) -> u64 {
                 Access::ReadWrite => 2,
             },
             ParamKind::Constant { .. } => 1,
-            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => 0,
+            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Sampler => 0,
         };
         times * arg.bytes().len() as u64
     });

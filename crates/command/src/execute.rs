@@ -493,16 +493,23 @@ impl Out<'_> {
 /// Writes a texture: a picture, or an array of rows of texels.
 fn write_texture(out: &Out, shape: TextureShape, bytes: &[u8]) -> Result<(), Refusal> {
     if picture::is_picture(&out.path) {
+        // A picture shows the first level.
+        let shape = shape.level(0);
+        let bytes = &bytes[..shape.size_bytes() as usize];
         picture::write(&out.destination, &out.path, shape, bytes)?;
         return Ok(());
     }
     let [width, height, depth] = shape.extents().map(u64::from);
-    let slices = (depth > 1).then_some(depth).into_iter();
+    let texels = match (shape.levels, depth) {
+        (1, 1) => vec![height, width],
+        (1, _) => vec![depth, height, width],
+        // Levels have sizes of their own.
+        (_, _) => vec![shape.texels()],
+    };
+    let codes = u64::from(shape.format.codes());
     let array = Array {
         scalar: stored(shape.format),
-        shape: slices
-            .chain([height, width, shape.format.codes().into()])
-            .collect(),
+        shape: texels.into_iter().chain([codes]).collect(),
         bytes: bytes.to_vec(),
     };
     npy::write_to(&out.destination, &array)?;

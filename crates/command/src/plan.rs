@@ -306,7 +306,8 @@ fn texels_written(kernel: &Kernel, args: &[(Named, Expr)]) -> Option<[u32; 3]> {
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
             | ParamKind::Scalar { .. }
-            | ParamKind::Threadgroup { .. } => false,
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Sampler => false,
         })
     };
     let mut sizes = args.iter().filter_map(|(name, expr)| match &expr.kind {
@@ -480,7 +481,7 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     };
     Err(Refusal(format!(
         "--arg {name}: `{}` is no data ({why}); write @file.npy, iota(n), random(n, seed), zeros(n), \
-         fill(n, v), rev(iota(n)), [1, 2, 3], length(n), texture(rgba8unorm, width, height) or a value, with n a whole number from 0 on, in digits",
+         fill(n, v), rev(iota(n)), [1, 2, 3], length(n), texture(rgba8unorm, width, height), sampler(linear, repeat) or a value, with n a whole number from 0 on, in digits",
         shorten(data)
     )))
 }
@@ -498,6 +499,7 @@ fn is_reference(expr: &Expr) -> bool {
         | ExprKind::Fill { .. }
         | ExprKind::Iota(_)
         | ExprKind::File(_)
+        | ExprKind::Sampler(_)
         | ExprKind::Length(_) => false,
     }
 }
@@ -523,6 +525,7 @@ fn forget_places(expr: &mut Expr) {
         | ExprKind::Iota(_)
         | ExprKind::File(_)
         | ExprKind::Length(_)
+        | ExprKind::Sampler(_)
         | ExprKind::Reference => {}
     }
 }

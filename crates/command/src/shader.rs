@@ -6,13 +6,16 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use invar_interp::Arg;
 use invar_interp::case::Bound;
 use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
-    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Source, StructDef, text,
+    Diagnostic, Diagnostics, Dimension, ElementType, Kernel, Module, ParamKind, Rule, Scalar,
+    Source, StructDef, TextureType, text,
 };
+use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
@@ -321,6 +324,28 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
     })
 }
 
+/// A texture for a parameter, as a run directive has it.
+fn some_texture(texture: TextureType, format: Option<PixelFormat>) -> String {
+    let format = match (format, texture.wide_component()) {
+        (Some(format), _) => format,
+        (None, Scalar::I32) => PixelFormat::Rgba32Sint,
+        (None, Scalar::U32) => PixelFormat::Rgba32Uint,
+        (None, _float) => PixelFormat::Rgba8Unorm,
+    };
+    let size = match texture.dimension {
+        Dimension::D1 => "64, 1",
+        Dimension::D1Array => "64, 1, 4",
+        Dimension::D2 => "64, 64",
+        Dimension::D2Array | Dimension::D3 => "64, 64, 4",
+        Dimension::D2Ms => "64, 64, samples 4",
+        Dimension::D2MsArray => "64, 64, 4, samples 4",
+        Dimension::Cube => "64, 64, 6",
+        Dimension::CubeArray => "64, 64, 12",
+        Dimension::Buffer => "1024, 1",
+    };
+    format!("texture({}, {size})", format.name())
+}
+
 /// A variable of fixed length gets as many elements as it has.
 pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Result<(), Refusal> {
     let Some(kernel) = module.kernel(&bound.kernel) else {
@@ -336,6 +361,17 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
             .params
             .iter()
             .position(|p| Some(&*p.name) == first.map(|n| &**n));
+        if let (Some(at), Some(format)) = (at, resource.format)
+            && let Arg::Texture(shape, _) = &bound.args[at]
+            && shape.format != format
+        {
+            return Err(Refusal(format!(
+                "argument for `{}`: the variable is a texture of {}, and this is one of {}",
+                resource.name,
+                format.name(),
+                shape.format.name()
+            )));
+        }
         let (Some(wanted), Some(at)) = (wanted, at) else {
             continue;
         };
@@ -527,14 +563,27 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let mut all = Map::new();
     let kernel = read.module.kernel(&entry.name);
     for param in kernel.into_iter().flat_map(|k| &k.params) {
-        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind
-        else {
-            continue;
-        };
         let resource = entry
             .resources
             .iter()
             .find(|r| r.params.contains(&param.name.to_string()));
+        if let ParamKind::Texture(texture) = &param.kind {
+            let format = resource.and_then(|r| r.format);
+            let how = some_texture(*texture, format);
+            all.insert(param.name.to_string(), Json::String(how));
+            continue;
+        }
+        if param.kind == ParamKind::Sampler {
+            all.insert(
+                param.name.to_string(),
+                Json::String("sampler(linear)".to_string()),
+            );
+            continue;
+        }
+        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind
+        else {
+            continue;
+        };
         let is_head = resource.is_some_and(|r| {
             r.head_bytes.is_some() && r.params.first().map(|n| &**n) == Some(&*param.name)
         });

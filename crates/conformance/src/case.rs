@@ -4,6 +4,7 @@ use std::fmt;
 
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::{Const, ConstantKey, Kernel, Module, ParamKind};
+use invar_texture::{Sampler, TextureShape};
 
 /// What a parameter gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,15 @@ pub enum Data {
     Scalar(Vec<Const>),
     /// The length of a threadgroup parameter.
     Length(u64),
+    /// A sampler.
+    Sampler(Sampler),
+    /// A texture of random codes.
+    Texture {
+        /// Its format and size.
+        shape: TextureShape,
+        /// Seed.
+        seed: u64,
+    },
 }
 
 impl fmt::Display for Data {
@@ -34,6 +44,18 @@ impl fmt::Display for Data {
             Data::Zeros(count) => write!(f, "zeros({count})"),
             Data::Iota(count) => write!(f, "iota({count})"),
             Data::Length(count) => write!(f, "length({count})"),
+            Data::Sampler(sampler) => {
+                let words: Vec<&str> = sampler.words().collect();
+                write!(f, "sampler({})", words.join(", "))
+            }
+            Data::Texture { shape, seed } => {
+                let [width, height, depth] = shape.extents();
+                write!(f, "texture({}, {width}, {height}", shape.format.name())?;
+                write!(f, ", {}", depth / shape.samples)?;
+                write!(f, ", levels {}, samples {}", shape.levels, shape.samples)?;
+                let codes = shape.texels() * u64::from(shape.format.codes());
+                write!(f, ", random({codes}, {seed}))")
+            }
             Data::Scalar(components) if components.len() == 1 => {
                 f.write_str(&literal(components[0]))
             }
@@ -134,7 +156,8 @@ impl Case {
                 ParamKind::Buffer { access, .. } => access.can_write(),
                 ParamKind::Constant { .. }
                 | ParamKind::Scalar { .. }
-                | ParamKind::Threadgroup { .. } => false,
+                | ParamKind::Threadgroup { .. }
+                | ParamKind::Sampler => false,
                 ParamKind::Texture(texture) => texture.access.memory().can_write(),
             })
             .map(|p| format!("{} == reference", p.name))

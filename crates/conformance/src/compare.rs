@@ -297,7 +297,9 @@ fn difference(
                 }
                 _refused => return None,
             },
-            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => return None,
+            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Sampler => {
+                return None;
+            }
         };
         let structs = &module.structs;
         let compared =

@@ -189,7 +189,7 @@ pub fn run_guarded<R, E>(
             ParamKind::Buffer { access, .. } => access.can_write(),
             ParamKind::Constant { .. } => false,
             ParamKind::Texture(texture) => texture.access.memory().can_write(),
-            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => {
+            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Sampler => {
                 memory.push(None);
                 continue;
             }

@@ -10,6 +10,7 @@ use invar_ir::{
     Const, ElementType, InstKind, Module, Op, ParamKind, Region, Scalar, StructDef, Type, Value,
     verify,
 };
+use invar_texture::Sampler;
 
 use crate::Target;
 use crate::case::{Case, Data};
@@ -92,6 +93,10 @@ pub fn judge_mutant(case: &Case, trial: Trial) -> Trial {
 /// What an argument is, in words of a directive.
 fn data_of(structs: &[StructDef], kind: &ParamKind, arg: &Arg<'_>) -> Option<Data> {
     match (kind, arg) {
+        (ParamKind::Sampler, Arg::Scalar(code)) => {
+            let sampler = Sampler::from_code(code.first()?.bits as u32)?;
+            Some(Data::Sampler(sampler))
+        }
         (_, Arg::Scalar(components)) => Some(Data::Scalar(components.clone())),
         (_, Arg::ThreadgroupLength(length)) => Some(Data::Length(*length)),
         (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }, arg) => {
@@ -123,9 +128,13 @@ fn data_of(structs: &[StructDef], kind: &ParamKind, arg: &Arg<'_>) -> Option<Dat
             });
             Some(Data::List(scalars.collect()))
         }
-        (ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_), _) => {
-            None
-        }
+        (
+            ParamKind::Scalar { .. }
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler,
+            _,
+        ) => None,
     }
 }
 
@@ -198,7 +207,10 @@ fn change_data(case: &mut Case, random: &mut Random) {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
             element.locations(&case.module.structs).len().max(1)
         }
-        ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_) => 1,
+        ParamKind::Scalar { .. }
+        | ParamKind::Threadgroup { .. }
+        | ParamKind::Texture(_)
+        | ParamKind::Sampler => 1,
     };
     let fewer = 1 + random.below(5);
     match &mut case.data[at] {
@@ -223,6 +235,8 @@ fn change_data(case: &mut Case, random: &mut Random) {
                 other_constant(&mut components[component], random);
             }
         }
+        // Its size is what it is.
+        Data::Texture { .. } | Data::Sampler(_) => {}
         Data::Length(length) => *length = length.saturating_sub(fewer as u64),
     }
 }

@@ -224,7 +224,8 @@ impl Reducer<'_, '_> {
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
                 | ParamKind::Threadgroup { .. }
-                | ParamKind::Texture(_) => None,
+                | ParamKind::Texture(_)
+                | ParamKind::Sampler => None,
             })
             .collect();
         for (i, info) in kernel.values.iter_mut().enumerate() {
@@ -251,7 +252,10 @@ impl Reducer<'_, '_> {
                         | Data::Zeros(count)
                         | Data::Iota(count)
                         | Data::Length(count) => *count = smaller(*count).min(*count),
-                        Data::List(_) | Data::Scalar(_) => break,
+                        Data::List(_)
+                        | Data::Scalar(_)
+                        | Data::Texture { .. }
+                        | Data::Sampler(_) => break,
                     }
                     if !self.attempt(case) {
                         break;
@@ -264,7 +268,9 @@ impl Reducer<'_, '_> {
                 | Data::Iota(_)
                 | Data::Length(_)
                 | Data::List(_)
-                | Data::Scalar(_) => continue,
+                | Data::Scalar(_)
+                | Data::Texture { .. }
+                | Data::Sampler(_) => continue,
             };
             for data in [Data::Zeros(count), Data::Iota(count)] {
                 let mut case = self.best.clone();

@@ -190,6 +190,7 @@ fn argument(
             | ExprKind::File(_)
             | ExprKind::Rev(_)
             | ExprKind::Texture { .. }
+            | ExprKind::Sampler(_)
             | ExprKind::Reference => Err(Diagnostic::error(
                 Rule::InvalidArgument,
                 expr.span,
@@ -210,12 +211,21 @@ fn argument(
             | ExprKind::File(_)
             | ExprKind::Rev(_)
             | ExprKind::Length(_)
+            | ExprKind::Sampler(_)
             | ExprKind::Reference => Err(Diagnostic::error(
                 Rule::InvalidArgument,
                 expr.span,
                 "a texture parameter gets a texture: `texture(rgba8unorm, 640, 480)` is one of \
                  zeros, and behind a comma its numbers may follow, as in \
                  `texture(r8uint, 2, 2, [1, 2, 3, 4])`",
+            )),
+        },
+        ParamKind::Sampler => match &expr.kind {
+            ExprKind::Sampler(sampler) => Ok(Arg::scalar(sampler.code())),
+            _none => Err(Diagnostic::error(
+                Rule::InvalidArgument,
+                expr.span,
+                "a sampler parameter gets a sampler, such as `sampler(linear, repeat)`",
             )),
         },
         ParamKind::Scalar { value } => {
@@ -301,6 +311,7 @@ pub(crate) fn mismatch(
         | ExprKind::File(_)
         | ExprKind::Rev(_)
         | ExprKind::Texture { .. }
+        | ExprKind::Sampler(_)
         | ExprKind::Length(_) => match evaluate(&expect.value, element, structs, files) {
             Ok(bytes) => {
                 evaluated = bytes;

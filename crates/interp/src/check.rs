@@ -646,10 +646,10 @@ fn texel_difference(
     let channel = at % shape.format.texel_bytes() / scalar.size_bytes();
     let component = shape.format.component(channel as u32) as usize;
     if shape.format.is_packed() {
-        let place = texel_name(shape.extents(), texel);
+        let place = texel_name(shape, texel);
         return Some((format!("{name}{place}"), value(first), value(now)));
     }
-    let place = texel_name(shape.extents(), texel);
+    let place = texel_name(shape, texel);
     let part = ["x", "y", "z", "w"][component];
     Some((format!("{name}{place}.{part}"), value(first), value(now)))
 }

@@ -10,7 +10,7 @@ use invar_ir::print::Template;
 use invar_ir::{
     AddressSpace, AtomicOp, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm,
     Inst, InstKind, Kernel, MatrixPlace, Memory, Module, Op, Order, ParamKind, Place, Region, Rule,
-    Scalar, Scope, Step, StructDef, TextureFunction, Type, Value, Width,
+    Scalar, Scope, Step, StructDef, TextureFunction, TextureOperands, Type, Value, Width,
 };
 
 use crate::observe::{SiteInfo, SiteKind};
@@ -202,16 +202,22 @@ impl Compiler<'_> {
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
                 | ParamKind::Scalar { .. }
-                | ParamKind::Texture(_) => Slot::Argument(i as u32),
+                | ParamKind::Texture(_)
+                | ParamKind::Sampler => Slot::Argument(i as u32),
             };
             match &param.kind {
                 ParamKind::Buffer { element, .. }
                 | ParamKind::Constant { element }
                 | ParamKind::Threadgroup { element } => self.object(slot, element),
                 // What a texel is in memory, the argument says.
-                ParamKind::Texture(texture) => self.object(slot, &texture.texel().into()),
+                ParamKind::Texture(texture) => {
+                    // Four locations, whatever a texel's value is.
+                    self.object(slot, &Type::Vector(texture.component, 4).into());
+                }
                 // Never named as memory: it only keeps the numbering.
-                ParamKind::Scalar { .. } => self.object(slot, &Scalar::U8.into()),
+                ParamKind::Scalar { .. } | ParamKind::Sampler => {
+                    self.object(slot, &Scalar::U8.into());
+                }
             }
         }
         let mut group = 0;
@@ -704,18 +710,22 @@ impl Compiler<'_> {
         let Memory::Param(param) = texture else {
             unreachable!("the verifier lets only parameters be textures")
         };
-        let (at, written) = match function {
-            TextureFunction::Write => args.split_at(args.len() - 1),
-            _gives => (args, &[][..]),
+        let Some(ty) = self.kernel.texture(texture) else {
+            unreachable!("the verifier lets only textures be reached")
         };
-        let value = inst.results.first().or(written.first());
+        let TextureOperands { at, level, value } = function.operands(ty.dimension, args);
+        let reference = value.filter(|_| function.compares());
+        let value = inst.results.first().copied().or(value);
         let code = Texture {
             site: self.site(inst.span, SiteKind::Texture),
             object: self.object_of(texture),
             param,
             function,
+            ty,
             at: at.iter().map(|v| self.index(*v)).collect(),
-            value: value.map_or(Column::MAX, |v| self.column(*v)),
+            level: level.map(|v| self.index(v)),
+            reference: reference.map(|v| self.column(v)),
+            value: value.map_or(Column::MAX, |v| self.column(v)),
         };
         self.emit(inst.span, Code::Texture(Box::new(code)));
     }

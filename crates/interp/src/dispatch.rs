@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use invar_ir::texture::component;
 use invar_ir::{
-    Access, AddressSpace, Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module,
-    Param, ParamKind, Rule, Scalar, TextureType, Type,
+    Access, AddressSpace, Const, ConstantKey, Diagnostic, Diagnostics, ElementType, InstKind,
+    Kernel, Memory, Module, Param, ParamKind, Rule, SamplerSource, Scalar, TextureFunction,
+    TextureType, Type,
 };
-use invar_texture::TextureShape;
+use invar_texture::{Sampler, TextureShape};
 
 /// The size of a grid (X1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -451,6 +452,9 @@ pub fn check_arguments<'a>(
             return refuse(format!("argument `{}` of `{name}` {message}", param.name));
         }
     }
+    if let Some(message) = sampled_integers(kernel, args.clone()) {
+        return refuse(message);
+    }
     let bytes = threadgroup_bytes(module, kernel, args);
     if bytes > u128::from(threadgroup_limit_bytes) {
         return refuse(format!(
@@ -501,6 +505,10 @@ fn check_argument(
     match (&param.kind, arg) {
         (ParamKind::Texture(texture), Given::Texture { .. }) => check_texture(*texture, arg),
         (ParamKind::Texture(texture), _) => Err(format!("is {is}, expected a {texture}")),
+        (ParamKind::Sampler, given) => match sampler_of(given) {
+            Some(_) => Ok(()),
+            None => Err(format!("is {is}, expected a sampler")),
+        },
         (
             ParamKind::Buffer { access, .. },
             Given::Buffer {
@@ -538,6 +546,71 @@ fn check_argument(
     }
 }
 
+/// The sampler that an argument is the code of.
+fn sampler_of(given: Given<'_>) -> Option<Sampler> {
+    match given {
+        Given::Scalar([code]) => Sampler::from_code(u32::try_from(code.bits).ok()?),
+        Given::Scalar(_)
+        | Given::Buffer { .. }
+        | Given::ThreadgroupLength(_)
+        | Given::Texture { .. } => None,
+    }
+}
+
+/// Why a sampler does not fit a texture that a kernel samples with it, if one does not: integers are not mixed, and a
+/// comparison is by a sampler that compares.
+fn sampled_integers<'a>(
+    kernel: &Kernel,
+    args: impl Iterator<Item = Given<'a>> + Clone,
+) -> Option<String> {
+    if !kernel.has_textures() {
+        return None;
+    }
+    let mut found = None;
+    kernel.for_each_inst(&mut |inst| {
+        let InstKind::Texture {
+            texture: texture @ Memory::Param(number),
+            function,
+            ..
+        } = inst.kind
+        else {
+            return;
+        };
+        let Some(SamplerSource::Param(Memory::Param(place))) = function.sampler() else {
+            return;
+        };
+        let sampler = args.clone().nth(place as usize).and_then(sampler_of);
+        if function.compares() && sampler.is_some_and(|s| s.compare.is_none()) {
+            found.get_or_insert_with(|| {
+                format!(
+                    "argument `{}` of `{}` is a sampler that does not compare, and the kernel compares with it: \
+                     say how, as in sampler(compare_less)",
+                    kernel.params[place as usize].name, kernel.name
+                )
+            });
+        }
+        let is_sample = matches!(function, TextureFunction::Sample(_));
+        let ty = kernel.texture(texture);
+        if let (Some(sampler), Some(ty)) = (sampler, ty)
+            && is_sample
+            && sampler.mixes()
+            && !ty.component.is_float()
+        {
+            found.get_or_insert_with(|| {
+                format!(
+                    "argument `{}` of `{}` is a linear sampler, and the kernel samples `{}` with it, whose \
+                     components are {}: integers are sampled `nearest`",
+                    kernel.params[place as usize].name,
+                    kernel.name,
+                    kernel.params[number as usize].name,
+                    ty.component
+                )
+            });
+        }
+    });
+    found
+}
+
 /// Whether a texture fits a parameter.
 fn check_texture(texture: TextureType, arg: Given<'_>) -> Result<(), String> {
     let Given::Texture {
@@ -549,7 +622,7 @@ fn check_texture(texture: TextureType, arg: Given<'_>) -> Result<(), String> {
         return Ok(());
     };
     let format = shape.format;
-    if component(format) != texture.component {
+    if component(format) != texture.wide_component() {
         return Err(format!(
             "is a texture of {}, which kernels see as {}, expected a {texture}",
             format.name(),
@@ -559,14 +632,24 @@ fn check_texture(texture: TextureType, arg: Given<'_>) -> Result<(), String> {
     if let Some(why) = texture.dimension.refuses(shape) {
         return Err(format!("{why}, expected a {texture}"));
     }
+    if texture.is_depth && format.channels() > 1 {
+        return Err(format!(
+            "is a texture of {}, which has several channels, expected a {texture}",
+            format.name()
+        ));
+    }
     if texture.access.memory().can_write() && !writable {
         return Err(
             "is read-only memory, but the kernel writes it: pass it as writable".to_string(),
         );
     }
     if size_bytes != shape.size_bytes() {
+        let levels = match shape.levels {
+            1 => String::new(),
+            levels => format!(" in {levels} levels"),
+        };
         return Err(format!(
-            "has {size_bytes} bytes, but a {} texture of {}x{}x{} has {}",
+            "has {size_bytes} bytes, but a {} texture of {}x{}x{}{levels} has {}",
             format.name(),
             shape.width,
             shape.height,

@@ -36,9 +36,9 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 }
                 Memory::Alloc(_) | Memory::Constant(_) => false,
             };
-            let extents = match memory {
+            let texture = match memory {
                 Memory::Param(i) => match args.get(i as usize) {
-                    Some(Arg::Texture(shape, _)) => Some(shape.extents()),
+                    Some(Arg::Texture(shape, _)) => Some(*shape),
                     Some(_) | None => None,
                 },
                 Memory::Alloc(_) | Memory::Constant(_) => None,
@@ -55,7 +55,7 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 space: info.as_ref().map_or(AddressSpace::Constant, |i| i.space),
                 writable: !scalar_param && info.is_some_and(|i| i.access.can_write()),
                 length: *length,
-                extents,
+                texture,
                 element_locations: object.element_locations,
                 parts,
                 scalars: object.locations.iter().map(|(_, s)| *s).collect(),

@@ -11,6 +11,7 @@ use invar_ir::{
     AddressSpace, AtomicOp, Const, Diagnostic, Kernel, Memory, Module, Order, Scalar, Scope,
     Spaces, Span, Type,
 };
+use invar_texture::TextureShape;
 
 use crate::dispatch::GridSizes;
 
@@ -85,8 +86,8 @@ pub struct ObjectInfo {
     pub writable: bool,
     /// Elements bound for this run; of a thread array, a thread's.
     pub length: u64,
-    /// Of a texture, its width, height and depth.
-    pub extents: Option<[u32; 3]>,
+    /// Of a texture, its size.
+    pub texture: Option<TextureShape>,
     /// Locations (scalars, L1) in an element.
     pub element_locations: u64,
     /// How to call each location of an element: `""`, `.x`, `.position[2]`.
@@ -101,24 +102,24 @@ impl ObjectInfo {
         let element = location / self.element_locations.max(1);
         let part = (location % self.element_locations.max(1)) as usize;
         let part = self.parts.get(part).map_or("", String::as_str);
-        match self.extents {
-            Some(extents) => format!("{}{}{part}", self.name, texel_name(extents, element)),
+        match self.texture {
+            Some(shape) => format!("{}{}{part}", self.name, texel_name(shape, element)),
             None => format!("{}[{element}]{part}", self.name),
         }
     }
 }
 
-/// How a texel is called: `[3, 4]`, of three coordinates where there are several slices.
-pub(crate) fn texel_name([width, height, depth]: [u32; 3], texel: u64) -> String {
-    let (width, height) = (u64::from(width), u64::from(height));
-    let (x, y, z) = (
-        texel % width,
-        texel / width % height,
-        texel / width / height,
-    );
-    match depth {
+/// How a texel is called: `[3, 4]`, of three coordinates where there are several slices, and by its level where there
+/// are several of those.
+pub(crate) fn texel_name(shape: TextureShape, texel: u64) -> String {
+    let ([x, y, z], level) = shape.place(texel);
+    let place = match shape.depth {
         1 => format!("[{x}, {y}]"),
         _several => format!("[{x}, {y}, {z}]"),
+    };
+    match shape.levels {
+        1 => place,
+        _several => format!("{place} level {level}"),
     }
 }
 

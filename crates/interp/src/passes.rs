@@ -212,7 +212,10 @@ fn elements_of<'m>(
         let (element, written) = match &param.kind {
             ParamKind::Buffer { element, access } => (element, *access != Access::Read),
             ParamKind::Constant { element } => (element, false),
-            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_) => {
+            ParamKind::Scalar { .. }
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler => {
                 return wrong(format!(
                     "parameter `%{}` takes no buffer, and `{name}` is one",
                     param.name

@@ -11,7 +11,8 @@
 
 use invar_ir::print::Template;
 use invar_ir::{
-    AtomicOp, Dim, Kernel, Module, Op, Order, Scalar, Scope, Spaces, Span, TextureFunction, Type,
+    AtomicOp, Dim, Kernel, Module, Op, Order, Scalar, Scope, Spaces, Span, TextureFunction,
+    TextureType, Type,
 };
 
 use crate::observe::SiteInfo;
@@ -202,8 +203,14 @@ pub(crate) struct Texture {
     /// The parameter that it is.
     pub param: u32,
     pub function: TextureFunction,
+    /// How it is arranged, and its components.
+    pub ty: TextureType,
     /// Where coordinates are.
     pub at: Box<[Index]>,
+    /// Where the level is.
+    pub level: Option<Index>,
+    /// What texels are compared with.
+    pub reference: Option<Column>,
     /// The first column of the value that is written, or of what is given.
     pub value: Column,
 }

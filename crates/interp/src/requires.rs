@@ -39,7 +39,8 @@ impl Numbers<'_> {
                         }
                         ParamKind::Threadgroup { .. }
                         | ParamKind::Scalar { .. }
-                        | ParamKind::Texture(_) => return None,
+                        | ParamKind::Texture(_)
+                        | ParamKind::Sampler => return None,
                     };
                     let each = element.extent(&self.module.structs)?.size_bytes.max(1);
                     Some(i128::from(size_bytes / each))
@@ -141,7 +142,10 @@ pub(crate) fn check_contents(
                 }
             }
             Some(
-                ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } | ParamKind::Texture(_),
+                ParamKind::Threadgroup { .. }
+                | ParamKind::Scalar { .. }
+                | ParamKind::Texture(_)
+                | ParamKind::Sampler,
             )
             | None => None,
         };

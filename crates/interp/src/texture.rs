@@ -1,14 +1,15 @@
 //! Functions of textures, lane after lane by the formulas of `invar-texture`, and what observers are shown of
 //! them: the texels that lanes touch, with a location for each of four components, whatever the format has.
 
-use invar_ir::TextureFunction;
+use invar_ir::{Memory, SamplerSource, Scalar, TextureFunction};
+use invar_texture::format::{decode, encode};
 use invar_texture::sample::Place as Spot;
-use invar_texture::{Sampled, TextureShape, gather, read, sample, write};
+use invar_texture::{Coding, Sampled, Sampler, TextureShape, gather, read, sample, write};
 
 use crate::access::{NOWHERE, for_each_lane};
 use crate::dispatch::Arg;
 use crate::observe::{self, Kind};
-use crate::program::Texture;
+use crate::program::{Index, Texture};
 use crate::state::{Place, Run, Simdgroup};
 
 /// Components of a texel.
@@ -21,11 +22,12 @@ impl Run<'_, '_, '_> {
         };
         let shape = *shape;
         match texture.function {
-            TextureFunction::Width => self.size(simd, texture, shape.width),
-            TextureFunction::Height => self.size(simd, texture, shape.height),
-            TextureFunction::Depth | TextureFunction::ArraySize => {
-                self.size(simd, texture, shape.depth);
-            }
+            TextureFunction::Width => self.size(simd, texture, shape, 0),
+            TextureFunction::Height => self.size(simd, texture, shape, 1),
+            TextureFunction::Depth => self.size(simd, texture, shape, 2),
+            TextureFunction::ArraySize => self.size(simd, texture, shape, 3),
+            TextureFunction::Levels => self.give(simd, texture, shape.levels),
+            TextureFunction::Samples => self.give(simd, texture, shape.samples),
             TextureFunction::Read => {
                 self.place(simd, texture, shape);
                 self.show_texels(group, simd, texture, shape, Kind::Read, 0, &[]);
@@ -35,27 +37,68 @@ impl Run<'_, '_, '_> {
                     let address = self.addresses.bytes[lane];
                     let texel = (address != NOWHERE).then(|| address / shape.format.texel_bytes());
                     let components = read(shape, bytes, texel);
-                    for (c, bits) in components.into_iter().enumerate() {
+                    for (c, bits) in components.into_iter().enumerate().take(given(texture)) {
+                        let bits = narrow(texture.ty.component, bits);
                         simd.registers[texture.value as usize + c * size + lane] = bits.into();
                     }
                 });
             }
             TextureFunction::Write => self.write_texels(group, simd, texture, shape),
             TextureFunction::Sample(sampler) => {
+                let sampler = self.sampler(sampler);
                 let how = |bytes: &[u8], place| sample(shape, bytes, sampler, place);
+                self.sample_texels(group, simd, texture, shape, &how);
+            }
+            // Within a thread everything happens in program order as it is (O1).
+            TextureFunction::Fence => {}
+            TextureFunction::SampleCompare(sampler) => {
+                let sampler = self.sampler(sampler);
+                let how = |bytes: &[u8], place| sample(shape, bytes, sampler, place);
+                self.sample_texels(group, simd, texture, shape, &how);
+            }
+            TextureFunction::GatherCompare(sampler) => {
+                let sampler = self.sampler(sampler);
+                let how = |bytes: &[u8], place| gather(shape, bytes, sampler, place, 0);
                 self.sample_texels(group, simd, texture, shape, &how);
             }
             TextureFunction::Gather { component, sampler } => {
                 let component = usize::from(component);
+                let sampler = self.sampler(sampler);
                 let how = |bytes: &[u8], place| gather(shape, bytes, sampler, place, component);
                 self.sample_texels(group, simd, texture, shape, &how);
             }
         }
     }
 
-    fn size(&mut self, simd: &mut Simdgroup, texture: &Texture, extent: u32) {
+    fn sampler(&self, sampler: SamplerSource) -> Sampler {
+        let code = match sampler {
+            SamplerSource::Constant(sampler) => return sampler,
+            SamplerSource::Param(Memory::Param(i)) => match &self.args[i as usize] {
+                Arg::Scalar(code) => code.first().map(|code| code.bits as u32),
+                _no_sampler => None,
+            },
+            SamplerSource::Param(Memory::Alloc(_) | Memory::Constant(_)) => None,
+        };
+        match code.and_then(Sampler::from_code) {
+            Some(sampler) => sampler,
+            None => unreachable!("arguments of another kind are refused before a run"),
+        }
+    }
+
+    fn give(&mut self, simd: &mut Simdgroup, texture: &Texture, number: u32) {
         let (size, column) = (self.program.simdgroup_size as usize, texture.value as usize);
-        simd.registers[column..column + size].fill(extent.into());
+        simd.registers[column..column + size].fill(number.into());
+    }
+
+    /// Gives an extent of the level, 0 of one that is not there.
+    fn size(&mut self, simd: &mut Simdgroup, texture: &Texture, shape: TextureShape, axis: usize) {
+        for_each_lane(simd.mask, |lane| {
+            let level = u32::try_from(level_of(simd, texture, lane));
+            let level = level.ok().filter(|level| *level < shape.levels);
+            let extents = |level| texture.ty.dimension.extents(shape, level);
+            let extent = level.map_or(0, |level| extents(level)[axis]);
+            simd.registers[texture.value as usize + lane] = extent.into();
+        });
     }
 
     /// Sets the addresses and locations of the texels that lanes name.
@@ -63,7 +106,9 @@ impl Run<'_, '_, '_> {
         self.addresses.bytes.fill(NOWHERE);
         for_each_lane(simd.mask, |lane| {
             let at = coordinates(simd, texture, lane);
-            self.set_texel(lane, shape, shape.texel(at));
+            let level = level_of(simd, texture, lane);
+            let slice = texture.ty.dimension.slice(shape, at);
+            self.set_texel(lane, shape, shape.texel([at[0], at[1], slice], level));
         });
     }
 
@@ -94,7 +139,10 @@ impl Run<'_, '_, '_> {
                 continue;
             }
             let texel = Some(address / each);
-            let value = |c: usize| simd.registers[texture.value as usize + c * size + lane] as u32;
+            let value = |c: usize| {
+                let bits = simd.registers[texture.value as usize + c * size + lane] as u32;
+                widen(texture.ty.component, bits)
+            };
             let before = read(shape, memory, texel);
             write(shape, memory, texel, [0, 1, 2, 3].map(value));
             let after = read(shape, memory, texel);
@@ -117,7 +165,7 @@ impl Run<'_, '_, '_> {
         how: &dyn Fn(&[u8], Spot) -> Sampled,
     ) {
         let size = self.program.simdgroup_size as usize;
-        let axes = texture.at.iter().filter(|at| at.scalar.is_float()).count();
+        let axes = texture.ty.dimension.axes();
         let mut touched = vec![[None; 8]; size];
         let mut beyond = 0u128;
         let bytes = self.args[texture.param as usize].bytes();
@@ -130,16 +178,30 @@ impl Run<'_, '_, '_> {
                 let bits = simd.registers[at.column as usize + lane];
                 at.scalar.integer(bits)
             });
-            let is_element = |e: i128| (0..i128::from(shape.depth)).contains(&e);
+            let elements = texture.ty.dimension.extents(shape, 0)[3];
+            let is_element = |e: i128| (0..i128::from(elements)).contains(&e);
             beyond |= u128::from(element.is_some_and(|e| !is_element(e))) << lane;
             let place = Spot {
                 at: [0, 1, 2].map(|i| if i < axes { float(i) } else { 0.0 }),
                 axes,
                 element,
+                is_cube: texture.ty.dimension.is_cube(),
+                reference: texture.reference.map(|reference| {
+                    f32::from_bits(simd.registers[reference as usize + lane] as u32)
+                }),
+                lod: texture.level.map(|level| {
+                    f32::from_bits(simd.registers[level.column as usize + lane] as u32)
+                }),
             };
             let sampled = how(bytes, place);
             touched[lane] = sampled.texels;
-            for (c, bits) in sampled.components.into_iter().enumerate() {
+            for (c, bits) in sampled
+                .components
+                .into_iter()
+                .enumerate()
+                .take(given(texture))
+            {
+                let bits = narrow(texture.ty.component, bits);
                 simd.registers[texture.value as usize + c * size + lane] = bits.into();
             }
         });
@@ -223,21 +285,32 @@ impl Run<'_, '_, '_> {
         outside: u128,
     ) {
         let lane = outside.trailing_zeros();
-        let at = coordinates(simd, texture, lane as usize);
-        let names = ["column", "row", "slice"];
-        let outside_of = |i: &usize| !(0..i128::from(shape.extents()[*i])).contains(&at[*i]);
-        let samples = texture.function.samples();
-        let axis = match samples {
+        let dimension = texture.ty.dimension;
+        let within = match (dimension.is_cube(), dimension.has_samples()) {
+            (true, _) => "face",
+            (_, true) => "sample",
+            (false, false) => "slice",
+        };
+        let names = ["column", "row", within, "element"];
+        let (at, level) = match texture.function.samples() {
             // Of a sample only the element of an array can be beyond.
-            true => 2,
-            false => (0..3).find(outside_of).unwrap_or(0),
+            true => (
+                [0, 0, 0, integer(simd, texture.at.last(), lane as usize)],
+                0,
+            ),
+            false => (
+                coordinates(simd, texture, lane as usize),
+                level_of(simd, texture, lane as usize),
+            ),
         };
-        let place = match samples {
-            true => texture.at.len() - 1,
-            false => axis,
+        let there = u32::try_from(level).ok().filter(|l| *l < shape.levels);
+        let extents = dimension.extents(shape, there.unwrap_or(0));
+        let outside_of = |i: &usize| !(0..i128::from(extents[*i])).contains(&at[*i]);
+        let axis = (0..4).find(outside_of).unwrap_or(0);
+        let (index, length, what) = match there {
+            None => (level, shape.levels, "level"),
+            Some(_) => (at[axis], extents[axis], names[axis]),
         };
-        let index = integer(simd, texture, place, lane as usize);
-        let (length, what) = (shape.extents()[axis], names[axis]);
         let event = observe::OutOfBounds {
             who: group.who(simd),
             site: texture.site,
@@ -256,14 +329,52 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// The integer coordinates of a lane, as mathematical integers.
-fn coordinates(simd: &Simdgroup, texture: &Texture, lane: usize) -> [i128; 3] {
-    [0, 1, 2].map(|i| integer(simd, texture, i, lane))
+/// What a lane names, by what the coordinates count, as mathematical integers; 0 where it names none.
+fn coordinates(simd: &Simdgroup, texture: &Texture, lane: usize) -> [i128; 4] {
+    let mut at = [0; 4];
+    for (axis, index) in texture.ty.dimension.counted().iter().zip(&texture.at) {
+        at[*axis] = integer(simd, Some(index), lane);
+    }
+    at
 }
 
-/// One of them; 0 where there is none.
-fn integer(simd: &Simdgroup, texture: &Texture, i: usize, lane: usize) -> i128 {
-    texture.at.get(i).map_or(0, |at| {
+/// How many components a function gives: of a texture of depths one, but of four texels.
+fn given(texture: &Texture) -> usize {
+    match texture.function {
+        TextureFunction::Gather { .. } | TextureFunction::GatherCompare(_) => COMPONENTS,
+        _of_one_texel if texture.ty.is_depth => 1,
+        _of_one_texel => COMPONENTS,
+    }
+}
+
+/// The level that a lane names, as a mathematical integer; the first where it names none.
+fn level_of(simd: &Simdgroup, texture: &Texture, lane: usize) -> i128 {
+    integer(simd, texture.level.as_ref(), lane)
+}
+
+/// An operand as a mathematical integer; 0 where there is none.
+fn integer(simd: &Simdgroup, index: Option<&Index>, lane: usize) -> i128 {
+    index.map_or(0, |at| {
         at.scalar.integer(simd.registers[at.column as usize + lane])
     })
+}
+
+/// How components of 16 bits are coded; none of 32.
+fn coded(component: Scalar) -> Option<Coding> {
+    match component {
+        Scalar::F16 => Some(Coding::Float),
+        Scalar::I16 => Some(Coding::Sint),
+        Scalar::U16 => Some(Coding::Uint),
+        _of_32_bits => None,
+    }
+}
+
+/// What a format gives as a component.
+fn narrow(component: Scalar, bits: u32) -> u32 {
+    coded(component).map_or(bits, |coding| encode(coding, 16, bits))
+}
+
+/// A component as formats take it.
+fn widen(component: Scalar, bits: u32) -> u32 {
+    coded(component).map_or(bits, |coding| decode(coding, 16, bits))
 }

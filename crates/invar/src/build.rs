@@ -987,14 +987,16 @@ impl Wanted {
                 ParamKind::Constant { .. }
                 | ParamKind::Scalar { .. }
                 | ParamKind::Threadgroup { .. }
-                | ParamKind::Texture(_),
+                | ParamKind::Texture(_)
+                | ParamKind::Sampler,
             )
             | (
                 Wanted::Value(_),
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
                 | ParamKind::Threadgroup { .. }
-                | ParamKind::Texture(_),
+                | ParamKind::Texture(_)
+                | ParamKind::Sampler,
             ) => false,
         }
     }

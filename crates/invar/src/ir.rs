@@ -24,8 +24,8 @@ pub mod binary {
 /// The types of textures, and how they are sampled.
 pub mod texture {
     pub use invar_ir::texture::{
-        Address, Coordinates, Dimension, Filter, Sampler, TextureAccess, TextureFunction,
-        TextureType,
+        Address, Compare, Coordinates, Dimension, Filter, Mip, Sampler, SamplerSource,
+        TextureAccess, TextureFunction, TextureType,
     };
 }
 

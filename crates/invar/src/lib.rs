@@ -38,8 +38,8 @@ pub mod report;
 
 pub use invar_runtime::{
     Arg, Buffer, ByteBuffer, Capabilities, CompileOptions, Device, Dispatch, Element, Error,
-    Feature, Grid, PixelFormat, Program, Queue, Submission, Texture, TextureShape, Timestamps,
-    bf16, cache_refusal, f16, finish, on_print, scope,
+    Feature, Grid, PixelFormat, Program, Queue, Sampler, Submission, Texture, TextureShape,
+    Timestamps, bf16, cache_refusal, f16, finish, on_print, scope,
 };
 pub use invar_wgsl as wgsl;
 

@@ -476,7 +476,7 @@ impl Walk<'_> {
                 ParamKind::Buffer { element, .. }
                 | ParamKind::Constant { element }
                 | ParamKind::Threadgroup { element } => check_element(element, structs)?,
-                ParamKind::Texture(_) => {}
+                ParamKind::Texture(_) | ParamKind::Sampler => {}
                 ParamKind::Scalar { value } => {
                     let info = self.kernel.values.get(value.0 as usize);
                     if info.and_then(|info| info.name.as_ref()) != Some(&param.name) {
@@ -586,7 +586,8 @@ impl Walk<'_> {
                     ParamKind::Buffer { .. }
                     | ParamKind::Constant { .. }
                     | ParamKind::Threadgroup { .. }
-                    | ParamKind::Texture(_) => Ok(()),
+                    | ParamKind::Texture(_)
+                    | ParamKind::Sampler => Ok(()),
                 }
             }
             Memory::Alloc(id) => check_id("array", id, self.allocs),

@@ -411,7 +411,8 @@ impl KernelBuilder {
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
             | ParamKind::Threadgroup { .. }
-            | ParamKind::Texture(_) => Some(&p.name),
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler => Some(&p.name),
         });
         let allocs = old.allocs.iter().map(|a| &a.name);
         self.names

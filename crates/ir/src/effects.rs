@@ -289,12 +289,17 @@ impl InstKind {
                 let mode = match function {
                     TextureFunction::Read
                     | TextureFunction::Sample(_)
-                    | TextureFunction::Gather { .. } => AccessMode::Read,
+                    | TextureFunction::Gather { .. }
+                    | TextureFunction::SampleCompare(_)
+                    | TextureFunction::GatherCompare(_) => AccessMode::Read,
                     TextureFunction::Write => AccessMode::Write,
                     TextureFunction::Width
                     | TextureFunction::Height
                     | TextureFunction::Depth
-                    | TextureFunction::ArraySize => return SmallVec::new(),
+                    | TextureFunction::ArraySize
+                    | TextureFunction::Levels
+                    | TextureFunction::Samples
+                    | TextureFunction::Fence => return SmallVec::new(),
                 };
                 // Without an operand it is none that the verifier lets pass.
                 (args.first())
@@ -405,7 +410,9 @@ impl InstKind {
             | InstKind::MatrixLoad { .. }
             | InstKind::MatrixMultiplyAccumulate { .. }
             | InstKind::AssertUniform { .. } => true,
-            InstKind::Texture { function, .. } => *function != TextureFunction::Write,
+            InstKind::Texture { function, .. } => {
+                !matches!(function, TextureFunction::Write | TextureFunction::Fence)
+            }
             InstKind::Store { .. }
             | InstKind::Atomic { .. }
             | InstKind::Alloc(_)

@@ -59,7 +59,9 @@ pub use ops::{Dim, Imm, Op, Swizzle};
 pub use requires::{LaunchNumber, Required, Requirement};
 pub use rules::{Rule, Stage};
 pub use span::{Call, CallId, Position, Source, SourceId, Span};
-pub use texture::{Dimension, TextureAccess, TextureFunction, TextureType};
+pub use texture::{
+    Dimension, SamplerSource, TextureAccess, TextureFunction, TextureOperands, TextureType,
+};
 pub use types::{ElementType, Scalar, StructDef, StructId, Type};
 pub use uniformity::{Level, RegionUniformity, Uniformity, analyse};
 pub use verify::{ConstantKey, Verified, verify};

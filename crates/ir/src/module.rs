@@ -196,6 +196,8 @@ pub enum ParamKind {
     },
     /// A texture.
     Texture(TextureType),
+    /// A sampler: how textures are sampled.
+    Sampler,
 }
 
 /// An array that a kernel declares.
@@ -470,7 +472,7 @@ pub(crate) fn memory_info<'a>(
                     texture.access.memory(),
                     texture.element(),
                 ),
-                ParamKind::Scalar { .. } => return None,
+                ParamKind::Scalar { .. } | ParamKind::Sampler => return None,
             };
             Some(MemoryInfo {
                 name: &param.name,

@@ -6,7 +6,7 @@
 //! [`InstKind::regions`].
 
 use crate::inst::{CopyOperands, CopyShape, InstKind, MatrixPlace, Memory, Place, Step, Value};
-use crate::texture::TextureFunction;
+use crate::texture::{SamplerSource, TextureFunction};
 
 /// What an operand is to its instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -331,10 +331,22 @@ macro_rules! visit_memory {
             | InstKind::MatrixStore {
                 place: MatrixPlace { memory, .. },
                 ..
-            }
-            | InstKind::Texture {
-                texture: memory, ..
             } => visit(memory),
+            InstKind::Texture {
+                texture, function, ..
+            } => {
+                visit(texture);
+                if let TextureFunction::Sample(SamplerSource::Param(param))
+                | TextureFunction::SampleCompare(SamplerSource::Param(param))
+                | TextureFunction::GatherCompare(SamplerSource::Param(param))
+                | TextureFunction::Gather {
+                    sampler: SamplerSource::Param(param),
+                    ..
+                } = function
+                {
+                    visit(param);
+                }
+            }
             InstKind::Copy {
                 operands:
                     CopyOperands {

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use invar_texture::{Coding, Numbers, PixelFormat, TextureShape};
+use invar_texture::{Coding, MAX_EXTENT, Numbers, PixelFormat, TextureShape};
 use serde::{Deserialize, Serialize};
 
 use crate::builder::KernelBuilder;
@@ -16,7 +16,7 @@ use crate::module::{Access, Kernel, ParamKind};
 use crate::ops::Dim;
 use crate::types::{ElementType, Scalar, Type};
 
-pub use invar_texture::{Address, Coordinates, Filter, Sampler};
+pub use invar_texture::{Address, Compare, Coordinates, Filter, Mip, Sampler};
 
 /// How the texels of a texture are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,59 +29,200 @@ pub enum Dimension {
     D2Array,
     /// In three directions: `texture3d`.
     D3,
+    /// In rows that have nothing to do with each other: `texture1d_array`.
+    D1Array,
+    /// In one row, which is not sampled and may be long: `texture_buffer`.
+    Buffer,
+    /// In rows and columns, with several samples of each: `texture2d_ms`.
+    D2Ms,
+    /// In elements of those: `texture2d_ms_array`.
+    D2MsArray,
+    /// On the six faces of a cube: `texturecube`.
+    Cube,
+    /// In elements of those: `texturecube_array`.
+    CubeArray,
 }
 
 impl Dimension {
     /// Every arrangement.
-    pub const ALL: [Dimension; 4] = [
+    pub const ALL: [Dimension; 10] = [
         Dimension::D1,
+        Dimension::D1Array,
         Dimension::D2,
         Dimension::D2Array,
+        Dimension::D2Ms,
+        Dimension::D2MsArray,
         Dimension::D3,
+        Dimension::Cube,
+        Dimension::CubeArray,
+        Dimension::Buffer,
+    ];
+
+    /// Those that textures of depths have.
+    pub const DEPTHS: [Dimension; 4] = [
+        Dimension::D2,
+        Dimension::D2Array,
+        Dimension::Cube,
+        Dimension::CubeArray,
     ];
 
     /// The word for it in the text form.
     pub const fn name(self) -> &'static str {
         match self {
             Dimension::D1 => "texture1d",
+            Dimension::D1Array => "texture1d_array",
             Dimension::D2 => "texture2d",
             Dimension::D2Array => "texture2d_array",
             Dimension::D3 => "texture3d",
+            Dimension::Buffer => "texture_buffer",
+            Dimension::D2Ms => "texture2d_ms",
+            Dimension::D2MsArray => "texture2d_ms_array",
+            Dimension::Cube => "texturecube",
+            Dimension::CubeArray => "texturecube_array",
         }
     }
 
-    /// How many coordinates a texel has, the element of an array included.
-    pub const fn coordinates(self) -> usize {
+    /// What each coordinate of a texel counts, the element of an array included: 0 stands for columns, 1 for rows,
+    /// 2 for slices, or those of an element where it has several, and 3 for the elements then.
+    pub const fn counted(self) -> &'static [usize] {
         match self {
-            Dimension::D1 => 1,
-            Dimension::D2 => 2,
-            Dimension::D2Array | Dimension::D3 => 3,
+            Dimension::D1 | Dimension::Buffer => &[0],
+            Dimension::D2 => &[0, 1],
+            Dimension::D1Array => &[0, 2],
+            Dimension::D2Array | Dimension::D3 | Dimension::D2Ms | Dimension::Cube => &[0, 1, 2],
+            Dimension::D2MsArray | Dimension::CubeArray => &[0, 1, 2, 3],
         }
+    }
+
+    /// How many coordinates a texel has, the element of an array included; and a sample.
+    pub const fn coordinates(self) -> usize {
+        self.counted().len()
     }
 
     /// Whether textures have a size in a direction, other than 1.
-    pub const fn has_extent(self, direction: Dim) -> bool {
-        (direction as usize) < self.coordinates()
+    pub fn has_extent(self, direction: Dim) -> bool {
+        let axis = direction as usize;
+        self.counted().contains(&axis)
     }
 
-    /// How many coordinates of a sample lie between texels.
+    /// How many coordinates of a sample are numbers between texels, or a direction's.
     pub const fn axes(self) -> usize {
         match self {
-            Dimension::D1 => 1,
+            Dimension::Buffer | Dimension::D2Ms | Dimension::D2MsArray => 0,
+            Dimension::D1 | Dimension::D1Array => 1,
             Dimension::D2 | Dimension::D2Array => 2,
-            Dimension::D3 => 3,
+            Dimension::D3 | Dimension::Cube | Dimension::CubeArray => 3,
         }
+    }
+
+    /// Whether it is sampled in a direction.
+    pub const fn is_cube(self) -> bool {
+        matches!(self, Dimension::Cube | Dimension::CubeArray)
+    }
+
+    /// Whether a texel has several samples.
+    pub const fn has_samples(self) -> bool {
+        matches!(self, Dimension::D2Ms | Dimension::D2MsArray)
+    }
+
+    /// How many slices an element has, the faces of a cube or the samples of a texel; none if they have no coordinate of
+    /// their own.
+    pub const fn slices(self, samples: u32) -> Option<u32> {
+        match self {
+            Dimension::Cube | Dimension::CubeArray => Some(6),
+            Dimension::D2Ms | Dimension::D2MsArray => Some(samples),
+            Dimension::D1
+            | Dimension::D1Array
+            | Dimension::D2
+            | Dimension::D2Array
+            | Dimension::D3
+            | Dimension::Buffer => None,
+        }
+    }
+
+    /// How much each coordinate of a texel can count in a level of a texture: by what [`Dimension::counted`] says.
+    pub fn extents(self, shape: TextureShape, level: u32) -> [u32; 4] {
+        let [width, height, depth] = shape.level_extents(level);
+        match self.slices(shape.samples) {
+            Some(slices) => [width, height, slices, depth / slices],
+            None => [width, height, depth, depth],
+        }
+    }
+
+    /// The slice of a texel with these coordinates, by what they count; none that is there if one is beyond the edges.
+    pub fn slice(self, shape: TextureShape, [_, _, within, element]: [i128; 4]) -> i128 {
+        match self.slices(shape.samples) {
+            Some(slices) if (0..slices.into()).contains(&within) => {
+                element * i128::from(slices) + within
+            }
+            Some(_) => -1,
+            None => within,
+        }
+    }
+
+    /// Whether such a texture may have several levels.
+    pub const fn has_levels(self) -> bool {
+        match self {
+            Dimension::D1
+            | Dimension::D1Array
+            | Dimension::D3
+            | Dimension::Buffer
+            | Dimension::D2Ms
+            | Dimension::D2MsArray => false,
+            Dimension::D2 | Dimension::D2Array | Dimension::Cube | Dimension::CubeArray => true,
+        }
+    }
+
+    /// Whether it is an array, whose last coordinate is the element.
+    pub const fn is_array(self) -> bool {
+        matches!(
+            self,
+            Dimension::D1Array | Dimension::D2Array | Dimension::D2MsArray | Dimension::CubeArray
+        )
     }
 
     /// Why a texture of that shape is none of this arrangement, if it is not.
     pub fn refuses(self, shape: TextureShape) -> Option<String> {
         let (rows, slices) = match self {
-            Dimension::D1 => (false, false),
+            Dimension::D1 | Dimension::Buffer => (false, false),
+            Dimension::D1Array => (false, true),
             Dimension::D2 => (true, false),
-            Dimension::D2Array | Dimension::D3 => (true, true),
+            Dimension::D2Array
+            | Dimension::D3
+            | Dimension::D2Ms
+            | Dimension::D2MsArray
+            | Dimension::Cube
+            | Dimension::CubeArray => (true, true),
         };
+        if self != Dimension::Buffer && shape.width > MAX_EXTENT {
+            return Some(format!("has {} texels in a row", shape.width));
+        }
+        if self.has_samples() != (shape.samples > 1) {
+            return Some(match shape.samples {
+                1 => "has one sample of each texel".to_string(),
+                samples => format!("has {samples} samples of each texel"),
+            });
+        }
+        if self == Dimension::D2Ms && shape.depth > shape.samples {
+            return Some(format!("has {} elements", shape.depth / shape.samples));
+        }
+        if self.is_cube() {
+            let faces = shape.depth.is_multiple_of(6);
+            if !faces || self == Dimension::Cube && shape.depth != 6 {
+                return Some(format!("has {} slices, no six faces", shape.depth));
+            }
+            if shape.width != shape.height {
+                let (width, height) = (shape.width, shape.height);
+                return Some(format!(
+                    "has faces of {width}x{height}, which are no squares"
+                ));
+            }
+        }
         if !rows && shape.height > 1 {
             return Some(format!("has {} rows", shape.height));
+        }
+        if !self.has_levels() && shape.levels > 1 {
+            return Some(format!("has {} levels", shape.levels));
         }
         (!slices && shape.depth > 1).then(|| format!("has {} slices", shape.depth))
     }
@@ -134,10 +275,12 @@ impl TextureAccess {
 pub struct TextureType {
     /// How its texels are arranged.
     pub dimension: Dimension,
-    /// What is read and written: `f32`, `i32` or `u32`.
+    /// What is read and written: `f32`, `i32`, `u32`, or the same of 16 bits.
     pub component: Scalar,
     /// What a kernel may do with it.
     pub access: TextureAccess,
+    /// Whether a texel is one number that can be compared: `depth2d`.
+    pub is_depth: bool,
 }
 
 impl TextureType {
@@ -156,34 +299,108 @@ impl TextureType {
             dimension,
             component,
             access,
+            is_depth: false,
         }
     }
 
-    /// The type of a texel's value: four components.
+    /// The same with texels that can be compared.
+    pub const fn of_depths(self) -> TextureType {
+        TextureType {
+            is_depth: true,
+            ..self
+        }
+    }
+
+    /// The word for how it is arranged in the text form.
+    pub const fn name(self) -> &'static str {
+        match (self.is_depth, self.dimension) {
+            (true, Dimension::D2) => "depth2d",
+            (true, Dimension::D2Array) => "depth2d_array",
+            (true, Dimension::Cube) => "depthcube",
+            (true, Dimension::CubeArray) => "depthcube_array",
+            (_, dimension) => dimension.name(),
+        }
+    }
+
+    /// How it is arranged, and whether its texels are depths, by the word in the text form.
+    pub fn arrangement(word: &str) -> Option<(Dimension, bool)> {
+        let textures = Dimension::ALL.into_iter().map(|d| (d, false));
+        let depths = Dimension::DEPTHS.into_iter().map(|d| (d, true));
+        textures.chain(depths).find(|(dimension, is_depth)| {
+            let ty = TextureType::new(*dimension, Scalar::F32, TextureAccess::Read);
+            let ty = TextureType {
+                is_depth: *is_depth,
+                ..ty
+            };
+            ty.name() == word
+        })
+    }
+
+    /// The type of a texel's value: four components, of depths one.
     pub const fn texel(self) -> Type {
-        Type::Vector(self.component, 4)
+        match self.is_depth {
+            true => Type::Scalar(self.component),
+            false => Type::Vector(self.component, 4),
+        }
+    }
+
+    /// What formats give for its components, which become those.
+    pub const fn wide_component(self) -> Scalar {
+        match self.component {
+            Scalar::I16 => Scalar::I32,
+            Scalar::U16 => Scalar::U32,
+            Scalar::F16 => Scalar::F32,
+            as_wide => as_wide,
+        }
     }
 
     /// The same as an element of memory.
     pub(crate) fn element(self) -> &'static ElementType {
-        static TEXELS: [ElementType; 3] = [
+        static TEXELS: [ElementType; 6] = [
             ElementType::Value(Type::Vector(Scalar::F32, 4)),
             ElementType::Value(Type::Vector(Scalar::I32, 4)),
             ElementType::Value(Type::Vector(Scalar::U32, 4)),
+            ElementType::Value(Type::Vector(Scalar::F16, 4)),
+            ElementType::Value(Type::Vector(Scalar::I16, 4)),
+            ElementType::Value(Type::Vector(Scalar::U16, 4)),
         ];
         match self.component {
             Scalar::I32 => &TEXELS[1],
             Scalar::U32 => &TEXELS[2],
+            Scalar::F16 => &TEXELS[3],
+            Scalar::I16 => &TEXELS[4],
+            Scalar::U16 => &TEXELS[5],
             _float => &TEXELS[0],
         }
     }
 
     /// Why there is no such texture, if there is none.
     pub fn defect(self) -> Option<String> {
+        let (dimension, access) = (self.dimension, self.access);
+        let fits = match access {
+            TextureAccess::Read => true,
+            TextureAccess::Write | TextureAccess::ReadWrite => !dimension.has_samples(),
+            TextureAccess::Sample => dimension.axes() > 0,
+        };
+        if !fits {
+            let may = match dimension.has_samples() {
+                true => "`read`",
+                false => "`read`, `write` or `read_write`",
+            };
+            return Some(format!("a {} is {may}", dimension.name()));
+        }
+        if self.is_depth && (self.component != Scalar::F32 || self.access.memory().can_write()) {
+            return Some(format!(
+                "a {} is of f32, and `read` or `sample`",
+                self.name()
+            ));
+        }
         match self.component {
-            Scalar::F32 | Scalar::I32 | Scalar::U32 => None,
+            Scalar::F32 | Scalar::I32 | Scalar::U32 | Scalar::F16 | Scalar::I16 | Scalar::U16 => {
+                None
+            }
             other => Some(format!(
-                "a texture has components of f32, i32 or u32, not {other}"
+                "a texture has components of f32, i32, u32, f16, i16 or u16, not {other}"
             )),
         }
     }
@@ -191,7 +408,7 @@ impl TextureType {
 
 impl fmt::Display for TextureType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (dimension, access) = (self.dimension.name(), self.access.name());
+        let (dimension, access) = (self.name(), self.access.name());
         write!(f, "{dimension} {} {access}", self.component)
     }
 }
@@ -221,7 +438,7 @@ pub const fn stored(format: PixelFormat) -> Scalar {
     }
 }
 
-/// The component type of kernels' textures of a format.
+/// What a format gives to kernels: the component type of their textures, or the wider one of it.
 pub const fn component(format: PixelFormat) -> Scalar {
     match format.numbers() {
         Numbers::Float => Scalar::F32,
@@ -240,7 +457,39 @@ pub const fn extent_name(direction: Dim) -> &'static str {
     }
 }
 
-/// A function of a texture.
+/// How a texture is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SamplerSource {
+    /// As the kernel says.
+    Constant(Sampler),
+    /// As the dispatch says: a parameter that is a sampler.
+    Param(Memory),
+}
+
+impl SamplerSource {
+    /// The sampler, if the kernel says it.
+    pub const fn constant(self) -> Option<Sampler> {
+        match self {
+            SamplerSource::Constant(sampler) => Some(sampler),
+            SamplerSource::Param(_) => None,
+        }
+    }
+}
+
+impl Default for SamplerSource {
+    fn default() -> SamplerSource {
+        SamplerSource::Constant(Sampler::default())
+    }
+}
+
+impl From<Sampler> for SamplerSource {
+    fn from(sampler: Sampler) -> SamplerSource {
+        SamplerSource::Constant(sampler)
+    }
+}
+
+/// A function of a texture. One operand more than it needs, behind the coordinates, is the level: an integer, of a
+/// sample an `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TextureFunction {
     /// Gives a texel's value; its coordinates are integers of any type, taken mathematically (B4).
@@ -248,7 +497,7 @@ pub enum TextureFunction {
     /// Writes a texel: its coordinates, and then its value.
     Write,
     /// Gives a sample at coordinates of `f32`.
-    Sample(Sampler),
+    Sample(SamplerSource),
     /// How many texels a row has.
     Width,
     /// How many rows a slice has.
@@ -262,13 +511,34 @@ pub enum TextureFunction {
         /// Which: 0 to 3.
         component: u8,
         /// How coordinates lead to texels; its filter means nothing.
-        sampler: Sampler,
+        sampler: SamplerSource,
     },
+    /// How many levels a texture has.
+    Levels,
+    /// How many samples a texel has.
+    Samples,
+    /// Gives a sample of what holds of a comparison with the last operand.
+    SampleCompare(SamplerSource),
+    /// Gives what holds of it for the four texels that a linear sample of two dimensions is made of.
+    GatherCompare(SamplerSource),
+    /// Makes sure that the thread's reads see what it wrote before, which they do (O1).
+    Fence,
+}
+
+/// The operands of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextureOperands<'a> {
+    /// Coordinates.
+    pub at: &'a [Value],
+    /// The level.
+    pub level: Option<Value>,
+    /// The value of a texel that is written, or what texels are compared with.
+    pub value: Option<Value>,
 }
 
 impl TextureFunction {
     /// The words of all functions.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 13] = [
         "texture_read",
         "texture_write",
         "texture_sample",
@@ -277,6 +547,11 @@ impl TextureFunction {
         "texture_depth",
         "texture_array_size",
         "texture_gather",
+        "texture_levels",
+        "texture_samples",
+        "texture_sample_compare",
+        "texture_gather_compare",
+        "texture_fence",
     ];
 
     /// The word for it in the text form.
@@ -290,6 +565,11 @@ impl TextureFunction {
             TextureFunction::Depth => "texture_depth",
             TextureFunction::ArraySize => "texture_array_size",
             TextureFunction::Gather { .. } => "texture_gather",
+            TextureFunction::Levels => "texture_levels",
+            TextureFunction::Samples => "texture_samples",
+            TextureFunction::SampleCompare(_) => "texture_sample_compare",
+            TextureFunction::GatherCompare(_) => "texture_gather_compare",
+            TextureFunction::Fence => "texture_fence",
         }
     }
 
@@ -302,67 +582,152 @@ impl TextureFunction {
             TextureFunction::Read
             | TextureFunction::Write
             | TextureFunction::Sample(_)
-            | TextureFunction::Gather { .. } => None,
+            | TextureFunction::Gather { .. }
+            | TextureFunction::Levels
+            | TextureFunction::Samples
+            | TextureFunction::SampleCompare(_)
+            | TextureFunction::GatherCompare(_)
+            | TextureFunction::Fence => None,
         }
     }
 
-    /// Whether it asks for a size, and touches no texel.
+    /// Whether it asks for a number of the texture, and touches no texel.
     pub const fn is_query(self) -> bool {
         self.extent().is_some()
+            || matches!(self, TextureFunction::Levels | TextureFunction::Samples)
+    }
+
+    /// How it samples, if it does.
+    pub const fn sampler(self) -> Option<SamplerSource> {
+        match self {
+            TextureFunction::Sample(sampler)
+            | TextureFunction::Gather { sampler, .. }
+            | TextureFunction::SampleCompare(sampler)
+            | TextureFunction::GatherCompare(sampler) => Some(sampler),
+            TextureFunction::Read
+            | TextureFunction::Write
+            | TextureFunction::Width
+            | TextureFunction::Height
+            | TextureFunction::Depth
+            | TextureFunction::ArraySize
+            | TextureFunction::Levels
+            | TextureFunction::Samples
+            | TextureFunction::Fence => None,
+        }
+    }
+
+    /// Whether it compares texels.
+    pub const fn compares(self) -> bool {
+        matches!(
+            self,
+            TextureFunction::SampleCompare(_) | TextureFunction::GatherCompare(_)
+        )
     }
 
     /// Whether it takes coordinates between texels.
     pub const fn samples(self) -> bool {
-        matches!(
-            self,
-            TextureFunction::Sample(_) | TextureFunction::Gather { .. }
-        )
+        self.sampler().is_some()
     }
 
     /// Whether textures of an arrangement have it.
     pub const fn is_of(self, dimension: Dimension) -> bool {
         match (self, dimension) {
-            (TextureFunction::Height, dimension) => !matches!(dimension, Dimension::D1),
+            (TextureFunction::Height, dimension) => !matches!(
+                dimension,
+                Dimension::D1 | Dimension::D1Array | Dimension::Buffer
+            ),
             (TextureFunction::Depth, dimension) => matches!(dimension, Dimension::D3),
-            (TextureFunction::ArraySize, dimension) => matches!(dimension, Dimension::D2Array),
-            (TextureFunction::Gather { .. }, dimension) => {
+            (TextureFunction::ArraySize, dimension) => dimension.is_array(),
+            (TextureFunction::Levels, dimension) => dimension.has_levels(),
+            (TextureFunction::Samples, dimension) => dimension.has_samples(),
+            (TextureFunction::Sample(_) | TextureFunction::SampleCompare(_), dimension) => {
+                dimension.axes() > 0
+            }
+            (TextureFunction::Gather { .. } | TextureFunction::GatherCompare(_), dimension) => {
                 matches!(dimension, Dimension::D2 | Dimension::D2Array)
             }
             (
                 TextureFunction::Read
                 | TextureFunction::Write
-                | TextureFunction::Sample(_)
-                | TextureFunction::Width,
+                | TextureFunction::Width
+                | TextureFunction::Fence,
                 _,
             ) => true,
         }
     }
 
-    /// How many operands it takes.
+    /// How many operands it takes without a level.
     pub const fn operand_count(self, dimension: Dimension) -> usize {
         match self {
             TextureFunction::Read | TextureFunction::Sample(_) | TextureFunction::Gather { .. } => {
                 dimension.coordinates()
             }
-            TextureFunction::Write => dimension.coordinates() + 1,
+            TextureFunction::Write
+            | TextureFunction::SampleCompare(_)
+            | TextureFunction::GatherCompare(_) => dimension.coordinates() + 1,
             TextureFunction::Width
             | TextureFunction::Height
             | TextureFunction::Depth
-            | TextureFunction::ArraySize => 0,
+            | TextureFunction::ArraySize
+            | TextureFunction::Levels
+            | TextureFunction::Samples
+            | TextureFunction::Fence => 0,
         }
+    }
+
+    /// Whether it may be of a level.
+    pub const fn takes_level(self, dimension: Dimension) -> bool {
+        match self {
+            TextureFunction::Read
+            | TextureFunction::Write
+            | TextureFunction::Sample(_)
+            | TextureFunction::SampleCompare(_)
+            | TextureFunction::Width
+            | TextureFunction::Height => dimension.has_levels(),
+            TextureFunction::Gather { .. }
+            | TextureFunction::GatherCompare(_)
+            | TextureFunction::Fence
+            | TextureFunction::Depth
+            | TextureFunction::ArraySize
+            | TextureFunction::Levels
+            | TextureFunction::Samples => false,
+        }
+    }
+
+    /// What its operands are. Of a number of them that no such function has, all count as coordinates, but for the
+    /// value of a write.
+    pub fn operands(self, dimension: Dimension, args: &[Value]) -> TextureOperands<'_> {
+        let has_value = self == TextureFunction::Write || self.compares();
+        let (value, rest) = match args.split_last() {
+            Some((value, rest)) if has_value => (Some(*value), rest),
+            _without_a_value => (None, args),
+        };
+        let without = self.operand_count(dimension) - usize::from(has_value);
+        let (level, at) = match rest.split_last() {
+            Some((level, at)) if self.takes_level(dimension) && at.len() == without => {
+                (Some(*level), at)
+            }
+            _without_a_level => (None, rest),
+        };
+        TextureOperands { at, level, value }
     }
 
     /// The type of what it gives of a texture, if it gives anything.
     pub const fn result(self, texture: TextureType) -> Option<Type> {
         match self {
-            TextureFunction::Read | TextureFunction::Sample(_) | TextureFunction::Gather { .. } => {
-                Some(texture.texel())
+            TextureFunction::Read
+            | TextureFunction::Sample(_)
+            | TextureFunction::SampleCompare(_) => Some(texture.texel()),
+            TextureFunction::Gather { .. } | TextureFunction::GatherCompare(_) => {
+                Some(Type::Vector(texture.component, 4))
             }
-            TextureFunction::Write => None,
+            TextureFunction::Write | TextureFunction::Fence => None,
             TextureFunction::Width
             | TextureFunction::Height
             | TextureFunction::Depth
-            | TextureFunction::ArraySize => Some(Type::U32),
+            | TextureFunction::ArraySize
+            | TextureFunction::Levels
+            | TextureFunction::Samples => Some(Type::U32),
         }
     }
 }
@@ -376,15 +741,28 @@ impl Kernel {
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
                 | ParamKind::Scalar { .. }
-                | ParamKind::Threadgroup { .. } => None,
+                | ParamKind::Threadgroup { .. }
+                | ParamKind::Sampler => None,
             },
             Memory::Alloc(_) | Memory::Constant(_) => None,
         }
     }
 
-    /// Whether any of its parameters is a texture.
+    /// Whether a parameter is a sampler.
+    pub fn is_sampler(&self, memory: Memory) -> bool {
+        match memory {
+            Memory::Param(i) => {
+                let param = self.params.get(i as usize);
+                param.is_some_and(|param| param.kind == ParamKind::Sampler)
+            }
+            Memory::Alloc(_) | Memory::Constant(_) => false,
+        }
+    }
+
+    /// Whether any of its parameters is a texture or a sampler.
     pub fn has_textures(&self) -> bool {
-        let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_));
+        let is_texture =
+            |kind: &ParamKind| matches!(kind, ParamKind::Texture(_) | ParamKind::Sampler);
         self.params.iter().any(|param| is_texture(&param.kind))
     }
 }
@@ -404,7 +782,22 @@ impl KernelBuilder {
         self.param(name, ParamKind::Texture(ty))
     }
 
-    /// The value of a texel, at integer coordinates.
+    /// A sampler parameter.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let source = k.texture("source", TextureType::d2(Scalar::F32, TextureAccess::Sample));
+    /// let how = k.sampler("how");
+    /// let middle = k.const_f32(0.5);
+    /// let colour = k.texture_sample(source, how, &[middle, middle]);
+    /// assert_eq!(k.ty(colour), Type::Vector(Scalar::F32, 4));
+    /// ```
+    pub fn sampler(&mut self, name: &str) -> SamplerSource {
+        SamplerSource::Param(self.param(name, ParamKind::Sampler))
+    }
+
+    /// The value of a texel, at integer coordinates, behind which the level may stand.
     ///
     /// ```
     /// # use invar_ir::*;
@@ -419,7 +812,7 @@ impl KernelBuilder {
             .unwrap_or_else(|| unreachable!("a read gives a value"))
     }
 
-    /// Writes a texel, at integer coordinates.
+    /// Writes a texel, at integer coordinates, behind which the level may stand.
     ///
     /// ```
     /// # use invar_ir::*;
@@ -435,8 +828,14 @@ impl KernelBuilder {
         self.texture_function(texture, TextureFunction::Write, &args);
     }
 
-    /// A sample of a texture, at coordinates of `f32`; [`KernelBuilder::texture`] shows it.
-    pub fn texture_sample(&mut self, texture: Memory, sampler: Sampler, at: &[Value]) -> Value {
+    /// A sample of a texture, at coordinates of `f32`, behind which the level may stand;
+    /// [`KernelBuilder::texture`] shows it.
+    pub fn texture_sample(
+        &mut self,
+        texture: Memory,
+        sampler: SamplerSource,
+        at: &[Value],
+    ) -> Value {
         self.texture_function(texture, TextureFunction::Sample(sampler), at)
             .unwrap_or_else(|| unreachable!("a sample gives a value"))
     }
@@ -456,7 +855,7 @@ impl KernelBuilder {
         &mut self,
         texture: Memory,
         component: u8,
-        sampler: Sampler,
+        sampler: SamplerSource,
         at: &[Value],
     ) -> Value {
         let function = TextureFunction::Gather { component, sampler };
@@ -491,6 +890,22 @@ impl KernelBuilder {
     /// ```
     pub fn texture_array_size(&mut self, texture: Memory) -> Value {
         self.texture_function(texture, TextureFunction::ArraySize, &[])
+            .unwrap_or_else(|| unreachable!("a query gives a value"))
+    }
+
+    /// How many levels a texture has, as `u32`.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let image = k.texture("image", TextureType::d2(Scalar::F32, TextureAccess::Read));
+    /// let count = k.texture_levels(image);
+    /// let (x, y) = (k.const_u32(0), k.const_u32(0));
+    /// let beyond = k.texture_read(image, &[x, y, count]);
+    /// assert_eq!(k.ty(beyond), Type::Vector(Scalar::F32, 4));
+    /// ```
+    pub fn texture_levels(&mut self, texture: Memory) -> Value {
+        self.texture_function(texture, TextureFunction::Levels, &[])
             .unwrap_or_else(|| unreachable!("a query gives a value"))
     }
 

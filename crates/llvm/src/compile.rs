@@ -342,7 +342,7 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
             format!("there is no kernel `@{kernel}`"),
         )]));
     };
-    let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_));
+    let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_) | ParamKind::Sampler);
     if let Some(param) = found.params.iter().find(|p| is_texture(&p.kind)) {
         let message = format!("parameter `%{}`: {NOT_WRITTEN}", param.name);
         let error = Diagnostic::error(Rule::UnsupportedFeature, param.span, message);

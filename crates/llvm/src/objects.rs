@@ -79,7 +79,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         thread: None,
                     });
                 }
-                ParamKind::Texture(_) => {
+                ParamKind::Texture(_) | ParamKind::Sampler => {
                     unreachable!("textures have been written out as buffers")
                 }
                 ParamKind::Scalar { value } => {

@@ -230,6 +230,7 @@ impl Library {
             binding: b.index,
             head_bytes: None,
             length: b.length,
+            format: None,
         });
         let entry = Entry {
             name: name.to_string(),

@@ -972,7 +972,7 @@ impl<'k> Subject<'k> {
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
                 | ParamKind::Threadgroup { .. } => value(&format!("length({})", param.name)),
-                ParamKind::Texture(_) => None,
+                ParamKind::Texture(_) | ParamKind::Sampler => None,
             });
         }
         for (i, param) in self.kernel.params.iter().enumerate() {

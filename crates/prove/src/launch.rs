@@ -80,6 +80,7 @@ fn elements(kernel: &Kernel, number: usize, expr: &Expr) -> Option<i128> {
             | ExprKind::List(_)
             | ExprKind::File(_)
             | ExprKind::Texture { .. }
+            | ExprKind::Sampler(_)
             | ExprKind::Reference,
             _,
         ) => None,
@@ -154,7 +155,10 @@ pub fn bound(module: &Module, kernel: &Kernel, launch: &Bound) -> Launch {
                 Some(i128::from(*length))
             }
             (
-                ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } | ParamKind::Texture(_),
+                ParamKind::Scalar { .. }
+                | ParamKind::Threadgroup { .. }
+                | ParamKind::Texture(_)
+                | ParamKind::Sampler,
                 _,
             ) => None,
         });
@@ -291,7 +295,7 @@ fn data_text(expr: &Expr) -> Option<String> {
             }
             text + ")"
         }
-        ExprKind::File(_) | ExprKind::Reference => return None,
+        ExprKind::File(_) | ExprKind::Sampler(_) | ExprKind::Reference => return None,
     })
 }
 
@@ -340,6 +344,7 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
                 let texels = |d| launch.texels.get(&(i, d)).copied();
                 texture_text(*texture, Dim::ALL.map(texels))?
             }
+            ParamKind::Sampler => return None,
             ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
                 let length = number.unwrap_or(64);
                 if length > MAX_ELEMENTS {
@@ -382,7 +387,7 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
 
 /// A texture of that size, of zeros; `None` if it is too large.
 fn texture_text(texture: TextureType, texels: [Option<i128>; 3]) -> Option<String> {
-    let format = match texture.component {
+    let format = match texture.wide_component() {
         Scalar::I32 => "r32sint",
         Scalar::U32 => "r32uint",
         _float => "r32float",

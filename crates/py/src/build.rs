@@ -3,6 +3,7 @@
 //! Every number that comes in is checked against the kernel being built, so that no call panics.
 //! Closed regions wait here, by number, until an instruction takes them or they are dropped.
 
+use invar_ir::texture::SamplerSource;
 use invar_ir::{
     Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant, Inst,
     InstKind, KernelBuilder, MatrixPlace, Op, ParamKind, Place, Position, Region, Source, SourceId,
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use crate::convert::{self, refuse};
 use crate::run::Module;
 use crate::table;
-use crate::texture;
+use crate::texture::{self, SamplerWords};
 
 /// A memory object: its kind and number.
 type MemoryId = (u8, u32);
@@ -288,19 +289,33 @@ impl Builder {
         }
     }
 
-    /// A function of a texture, of that name in the text form, with the words of its sampler and the component
-    /// that it gathers; gives what it gives.
+    /// A sampler.
+    fn sampler(&mut self, name: &str) -> PyResult<MemoryId> {
+        match self.builder()?.sampler(name) {
+            SamplerSource::Param(invar_ir::Memory::Param(id)) => Ok((0, id)),
+            SamplerSource::Param(_) | SamplerSource::Constant(_) => {
+                Err(refuse("a parameter is a parameter"))
+            }
+        }
+    }
+
+    /// A function of a texture, of that name in the text form, with the words of its sampler or the parameter that is
+    /// one, and the component that it gathers; gives what it gives.
     fn texture_function(
         &mut self,
         texture: MemoryId,
         name: &str,
-        sampler: Vec<String>,
+        sampler: SamplerWords,
         component: u8,
         args: Vec<u32>,
     ) -> PyResult<Option<(u32, String)>> {
         let memory = self.memory(texture)?;
         let args = self.values(&args)?;
-        let function = texture::function(name, &sampler, component)?;
+        let sampler = match sampler {
+            SamplerWords::Constant(words) => texture::sampler(&words)?.into(),
+            SamplerWords::Param(_, id) => SamplerSource::Param(invar_ir::Memory::Param(id)),
+        };
+        let function = texture::function(name, sampler, component)?;
         if self.builder()?.kernel().texture(memory).is_none() {
             return Err(refuse("there is no such texture"));
         }

@@ -314,6 +314,11 @@ pub fn given(kernel: &Kernel, args: &Bound<'_, PyList>) -> PyResult<Vec<Given>> 
                 Ok(Given::Scalar(parts.collect::<PyResult<_>>()?))
             }
             ParamKind::Threadgroup { .. } => Ok(Given::Length(arg.extract()?)),
+            ParamKind::Sampler => {
+                let words: Vec<String> = arg.extract()?;
+                let code = texture::sampler(&words)?.code();
+                Ok(Given::Scalar(vec![Const::from(code)]))
+            }
             ParamKind::Texture(texture) => {
                 let (array, shape): (Bound<'_, PyCapsule>, texture::Size) = arg.extract()?;
                 let (start, size) = array_bytes(&array)?;

@@ -198,9 +198,9 @@ pub fn signature<'py>(
             ParamKind::Threadgroup { element: ty, .. } => {
                 ("threadgroup", false, element(py, module, ty)?)
             }
-            ParamKind::Texture(_) => {
+            ParamKind::Texture(_) | ParamKind::Sampler => {
                 let message = format!(
-                    "parameter `{}` is a texture, which kernels of files do not get from Python: write the \
+                    "parameter `{}` is a texture or a sampler, which kernels of files do not get from Python: write the \
                      kernel in Python",
                     param.name
                 );

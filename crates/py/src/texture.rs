@@ -2,19 +2,20 @@
 
 use invar::{PixelFormat, TextureShape};
 use invar_ir::texture::{Sampler, component, stored};
-use invar_ir::{Dimension, Scalar, TextureAccess, TextureFunction, TextureType};
+use invar_ir::{SamplerSource, Scalar, TextureAccess, TextureFunction, TextureType};
+use invar_texture::MAX_EXTENT;
 use pyo3::prelude::*;
 
 use crate::convert::{refuse, scalar};
 
-/// A format, and how many texels: in a row, rows, and slices.
+/// A format, and how many texels: in a row, rows, and slices; and levels.
 #[derive(FromPyObject)]
-pub struct Size(String, u32, u32, u32);
+pub struct Size(String, u32, u32, u32, u32);
 
 impl Size {
     /// The shape of a texture of that size.
     pub fn shape(&self) -> PyResult<TextureShape> {
-        let Size(name, width, height, depth) = self;
+        let Size(name, width, height, depth, levels) = self;
         let format = PixelFormat::from_name(name);
         let format = format.ok_or_else(|| {
             let known: Vec<&str> = PixelFormat::ALL.iter().map(|f| f.name()).collect();
@@ -23,8 +24,14 @@ impl Size {
                 "there is no pixel format {name:?}; there is {known}"
             ))
         })?;
-        let flat = TextureShape::new(format, *width, *height).map_err(refuse)?;
-        flat.with_depth(*depth).map_err(refuse)
+        // Only a buffer of texels can be so long.
+        let flat = match height {
+            1 if *width > MAX_EXTENT => TextureShape::buffer(format, *width),
+            _ => TextureShape::new(format, *width, *height),
+        };
+        let flat = flat.map_err(refuse)?;
+        let deep = flat.with_depth(*depth).map_err(refuse)?;
+        deep.with_levels(*levels).map_err(refuse)
     }
 }
 
@@ -37,10 +44,22 @@ pub fn texels(size: Size) -> PyResult<(String, u32, String)> {
     Ok((stored.to_string(), format.codes(), component.to_string()))
 }
 
+/// The bytes of a texture with its levels behind the first made of it.
+#[pyfunction]
+pub fn fill_levels(size: Size, mut bytes: Vec<u8>) -> PyResult<Vec<u8>> {
+    let shape = size.shape()?;
+    if bytes.len() as u64 != shape.size_bytes() {
+        return Err(refuse("these are not the bytes of the texture"));
+    }
+    invar_texture::fill_levels(shape, &mut bytes).map_err(refuse)?;
+    Ok(bytes)
+}
+
 /// The type of a texture parameter.
 pub fn parameter(dimension: &str, component: &str, access: &str) -> PyResult<TextureType> {
-    let found = Dimension::ALL.into_iter().find(|d| d.name() == dimension);
-    let dimension = found.ok_or_else(|| refuse(format!("there is no {dimension:?}")))?;
+    let found = TextureType::arrangement(dimension);
+    let (dimension, is_depth) =
+        found.ok_or_else(|| refuse(format!("there is no {dimension:?}")))?;
     let found = TextureAccess::ALL.into_iter().find(|a| a.name() == access);
     let access = found.ok_or_else(|| {
         let known = TextureAccess::ALL.map(|a| format!("{:?}", a.name()));
@@ -50,19 +69,32 @@ pub fn parameter(dimension: &str, component: &str, access: &str) -> PyResult<Tex
         ))
     })?;
     let ty = TextureType::new(dimension, scalar(component)?, access);
+    let ty = TextureType { is_depth, ..ty };
     match ty.defect() {
         Some(defect) => Err(refuse(defect)),
         None => Ok(ty),
     }
 }
 
-/// A function, with the words of its sampler and the component that it gathers.
-pub fn function(name: &str, sampler: &[String], component: u8) -> PyResult<TextureFunction> {
-    let mut words = sampler.iter();
-    let sampler = words.try_fold(Sampler::default(), |sampler, word| {
+/// The words of a sampler, or a parameter that is one, as the builder gave it.
+#[derive(FromPyObject)]
+pub enum SamplerWords {
+    /// Words.
+    Constant(Vec<String>),
+    /// The kind of memory, and which.
+    Param(u8, u32),
+}
+
+/// The sampler of some words.
+pub fn sampler(words: &[String]) -> PyResult<Sampler> {
+    words.iter().try_fold(Sampler::default(), |sampler, word| {
         let with = sampler.with(word);
         with.ok_or_else(|| refuse(format!("no sampler has {word:?}")))
-    })?;
+    })
+}
+
+/// A function, with its sampler and the component that it gathers.
+pub fn function(name: &str, sampler: SamplerSource, component: u8) -> PyResult<TextureFunction> {
     let all = [
         TextureFunction::Read,
         TextureFunction::Write,
@@ -72,6 +104,11 @@ pub fn function(name: &str, sampler: &[String], component: u8) -> PyResult<Textu
         TextureFunction::Depth,
         TextureFunction::ArraySize,
         TextureFunction::Gather { component, sampler },
+        TextureFunction::Levels,
+        TextureFunction::Samples,
+        TextureFunction::SampleCompare(sampler),
+        TextureFunction::GatherCompare(sampler),
+        TextureFunction::Fence,
     ];
     let found = all.into_iter().find(|f| f.name() == name);
     found.ok_or_else(|| refuse(format!("there is no function {name:?} of a texture")))

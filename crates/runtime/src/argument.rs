@@ -2,6 +2,7 @@
 
 use invar_interp::Given;
 use invar_ir::{Const, Kernel, ParamKind, Rule};
+use invar_texture::Sampler;
 
 use crate::Error;
 use crate::bytes::{BufferSlice, ByteBuffer};
@@ -134,6 +135,12 @@ impl<'a> From<BufferSlice<'a>> for Arg<'a> {
     }
 }
 
+impl From<Sampler> for Arg<'_> {
+    fn from(sampler: Sampler) -> Self {
+        Arg::vector([sampler.code()])
+    }
+}
+
 impl From<Const> for Arg<'_> {
     fn from(value: Const) -> Self {
         Arg::vector([value])
@@ -161,9 +168,10 @@ fn use_of(kind: &ParamKind, arg: &Arg) -> Option<Use> {
     let writes = match kind {
         ParamKind::Buffer { access, .. } => access.can_write(),
         ParamKind::Texture(texture) => texture.access.memory().can_write(),
-        ParamKind::Constant { .. } | ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => {
-            false
-        }
+        ParamKind::Constant { .. }
+        | ParamKind::Scalar { .. }
+        | ParamKind::Threadgroup { .. }
+        | ParamKind::Sampler => false,
     };
     match arg {
         Arg::Buffer(slice) => Some(Use {

@@ -66,7 +66,7 @@ impl Source {
             | ParamKind::Constant { element }
             | ParamKind::Threadgroup { element } => element.extent(&self.module.structs),
             ParamKind::Texture(_) => Some(TEXELS),
-            ParamKind::Scalar { .. } => None,
+            ParamKind::Scalar { .. } | ParamKind::Sampler => None,
         });
         extents.map(|extent| extent.unwrap_or(BYTE)).collect()
     }

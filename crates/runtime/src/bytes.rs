@@ -109,6 +109,15 @@ impl ByteBuffer {
         })
     }
 
+    /// A part of it as a texture of that shape, which it has room for.
+    pub(crate) fn part_as_texture(&self, start: usize, shape: TextureShape) -> Arg<'_> {
+        let end = start + shape.size_bytes() as usize;
+        Arg::Buffer(BufferSlice {
+            texture: Some(shape),
+            ..self.slice(start..end)
+        })
+    }
+
     /// Waits until every dispatch submitted so far that uses it has ended.
     pub fn wait(&self) {
         executor().wait_for_range(self.addresses());

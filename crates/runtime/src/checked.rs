@@ -277,7 +277,8 @@ impl Run {
                 ParamKind::Texture(texture) => texture.access.memory(),
                 ParamKind::Constant { .. }
                 | ParamKind::Scalar { .. }
-                | ParamKind::Threadgroup { .. } => continue,
+                | ParamKind::Threadgroup { .. }
+                | ParamKind::Sampler => continue,
             };
             if let JobArg::Buffer(start, size, _) = arg
                 && access.can_write()

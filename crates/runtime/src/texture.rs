@@ -1,13 +1,13 @@
 //! Textures: formats and sizes in the memory of buffers; and programs for devices that have none, which compile a
-//! kernel for each set of formats that dispatches give.
+//! kernel for each set of formats and numbers of levels that dispatches give.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use invar_codegen::passes::textures;
-use invar_ir::{Const, Module, Rule, verify};
-use invar_texture::{PixelFormat, TextureShape};
+use invar_codegen::passes::textures::{self, Form};
+use invar_ir::{Const, Module, ParamKind, Rule, verify};
+use invar_texture::{PixelFormat, Sampler, TextureShape, fill_levels};
 
 use crate::backend::{Call, CompileOptions, Executable, Ready, Source};
 use crate::bytes::ByteBuffer;
@@ -50,11 +50,19 @@ impl fmt::Debug for Texture {
             width,
             height,
             depth,
+            levels,
+            samples,
         } = self.shape;
         write!(f, "{} texture of {width}x{height}", format.name())?;
-        match depth {
+        if depth > samples {
+            write!(f, "x{}", depth / samples)?;
+        }
+        if samples > 1 {
+            write!(f, " with {samples} samples")?;
+        }
+        match levels {
             1 => Ok(()),
-            _several => write!(f, "x{depth}"),
+            _several => write!(f, " in {levels} levels"),
         }
     }
 }
@@ -106,6 +114,66 @@ impl Texture {
         self.shape
     }
 
+    /// Fills its levels behind the first, each of the one before by a box filter ([`fill_levels`]). Waits for the
+    /// dispatches submitted so far.
+    ///
+    /// ```
+    /// use invar_runtime::{Device, PixelFormat, Texture, TextureShape};
+    ///
+    /// let device = Device::default()?;
+    /// let shape = TextureShape::new(PixelFormat::R8Unorm, 2, 2).and_then(|shape| shape.with_levels(2))?;
+    /// let texture = Texture::of_shape(&device, shape)?;
+    /// texture.write(&[10, 20, 30, 40, 0])?;
+    /// texture.fill_levels()?;
+    /// assert_eq!(texture.read()?, [10, 20, 30, 40, 25]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `invalid-argument` if the format is of integers; a failure of its device.
+    pub fn fill_levels(&self) -> Result<(), Error> {
+        let mut bytes = self.read()?;
+        fill_levels(self.shape, &mut bytes)
+            .map_err(|why| Error::new(Rule::InvalidArgument, why))?;
+        self.write(&bytes)
+    }
+
+    /// One level of it, as an argument: a texture of one level.
+    ///
+    /// ```
+    /// use invar_ir::{text, verify};
+    /// use invar_runtime::{Device, Grid, PixelFormat, Texture, TextureShape};
+    ///
+    /// let source = "
+    ///     kernel @fill(%to: texture2d f32 write) {
+    ///         %x = thread_position_in_grid x
+    ///         %y = thread_position_in_grid y
+    ///         %one = const f32 1.0
+    ///         %white = construct f32x4 %one
+    ///         texture_write %to[%x, %y], %white
+    ///     }";
+    /// let device = Device::default()?;
+    /// let program = device.compile(&verify(text::parse("fill.inv", source)?)?, "fill")?;
+    /// let shape = TextureShape::new(PixelFormat::R8Unorm, 2, 2).and_then(|shape| shape.with_levels(2))?;
+    /// let texture = Texture::of_shape(&device, shape)?;
+    /// let grid = Grid::threads([2, 2]).threadgroup([8, 8]);
+    /// device.queue().run(&program, grid, &[texture.level(1)?])?;
+    /// assert_eq!(texture.read()?, [0, 0, 0, 0, 255]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not have that level.
+    pub fn level(&self, level: u32) -> Result<Arg<'_>, Error> {
+        if level >= self.shape.levels {
+            let why = format!("a {self:?} has no level {level}");
+            return Err(Error::new(Rule::InvalidArgument, why));
+        }
+        let start = self.shape.level_start(level) * self.shape.format.texel_bytes();
+        let shape = self.shape.level(level);
+        Ok(self.bytes.part_as_texture(start as usize, shape))
+    }
+
     /// Its bytes, as the dispatches submitted so far leave them.
     ///
     /// # Errors
@@ -141,14 +209,14 @@ impl<'a> From<&'a Texture> for Arg<'a> {
     }
 }
 
-/// The formats of a dispatch's textures, by the place of the argument.
-type Formats = Vec<Option<PixelFormat>>;
+/// What a kernel is compiled for of a dispatch's textures and samplers, by the place of the argument.
+type Forms = Vec<Option<Form>>;
 
 /// A kernel with textures for a device that has none.
 pub(crate) struct ByFormats {
     source: Source,
     options: CompileOptions,
-    compiled: Mutex<HashMap<Formats, Arc<dyn Executable>>>,
+    compiled: Mutex<HashMap<Forms, Arc<dyn Executable>>>,
 }
 
 impl ByFormats {
@@ -172,8 +240,19 @@ impl ByFormats {
             Arg::Scalar(_) | Arg::ThreadgroupLength(_) => None,
         };
         let shapes: Vec<Option<TextureShape>> = call.args.iter().map(shape).collect();
-        let formats: Formats = shapes.iter().map(|s| s.map(|s| s.format)).collect();
-        let executable = self.executable(device, formats)?;
+        let params = self.source.kernel().params.iter();
+        let forms: Forms = params
+            .zip(call.args)
+            .zip(&shapes)
+            .map(|((param, arg), shape)| match (&param.kind, arg) {
+                (ParamKind::Sampler, Arg::Scalar(code)) => {
+                    let code = code.as_slice().first().map(|code| code.bits as u32);
+                    code.and_then(Sampler::from_code).map(Form::Sampler)
+                }
+                _no_sampler => shape.map(Form::from),
+            })
+            .collect();
+        let executable = self.executable(device, forms)?;
         let sizes = shapes.iter().flatten();
         let sizes = sizes.map(|s| Arg::vector(s.extents().map(Const::from)));
         let args: Vec<Arg> = call.args.iter().copied().chain(sizes).collect();
@@ -186,13 +265,13 @@ impl ByFormats {
         executable.prepare(&call, job)
     }
 
-    /// The kernel for these formats, compiled when they first come.
-    fn executable(&self, device: &Device, formats: Formats) -> Result<Arc<dyn Executable>, Error> {
-        if let Some(known) = lock(&self.compiled).get(&formats) {
+    /// The kernel for these forms, compiled when they first come.
+    fn executable(&self, device: &Device, forms: Forms) -> Result<Arc<dyn Executable>, Error> {
+        if let Some(known) = lock(&self.compiled).get(&forms) {
             return Ok(known.clone());
         }
         let kernel = self.source.kernel;
-        let module = textures::expand(Module::clone(&self.source.module), kernel, &formats)?;
+        let module = textures::expand(Module::clone(&self.source.module), kernel, &forms)?;
         let module = Arc::new(verify(module)?);
         let source = Source { module, kernel };
         // Formats may need types that the kernel itself does not.
@@ -202,7 +281,7 @@ impl ByFormats {
         let compiled: Arc<dyn Executable> =
             Arc::from(device.backend().compile(&source, &self.options)?);
         // Who else compiled it meanwhile made the same.
-        lock(&self.compiled).insert(formats, compiled.clone());
+        lock(&self.compiled).insert(forms, compiled.clone());
         Ok(compiled)
     }
 }

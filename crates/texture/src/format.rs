@@ -8,6 +8,7 @@
 //! | float | the float of these bits | the nearest float, ties to even |
 //! | float of 11 or 10 bits | the `f16` of these bits, without a sign and with zeros behind them | the bits of `fmax(x, 0)` as `f16`, those that it lacks cut off |
 //! | srgb | [`crate::srgb`]; alpha is unorm | the nearest code; alpha is unorm |
+//! | floats of `rgb9e5float` | [`crate::shared`] | all three at once: [`crate::shared`] |
 //!
 //! These are the conversions of the Vulkan specification (16.1.1 and 16.1.2, "Conversion from Normalized
 //! Fixed-Point to Floating-Point" and back; Metal's are the same in section 8.7 of its specification), each
@@ -18,7 +19,7 @@
 
 use half::f16;
 
-use crate::srgb;
+use crate::{shared, srgb};
 
 /// How the bits of a channel are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,6 +130,8 @@ formats! {
     Rgb10A2Unorm "rgb10a2unorm" 4 x 10 Unorm;
     Rgb10A2Uint "rgb10a2uint" 4 x 10 Uint;
     Rg11B10Float "rg11b10float" 3 x 11 Float;
+    Rgb9E5Float "rgb9e5float" 3 x 9 Float;
+    Depth32Float "depth32float" 1 x 32 Float;
 }
 
 impl PixelFormat {
@@ -154,7 +157,10 @@ impl PixelFormat {
     pub const fn is_packed(self) -> bool {
         matches!(
             self,
-            PixelFormat::Rgb10A2Unorm | PixelFormat::Rgb10A2Uint | PixelFormat::Rg11B10Float
+            PixelFormat::Rgb10A2Unorm
+                | PixelFormat::Rgb10A2Uint
+                | PixelFormat::Rg11B10Float
+                | PixelFormat::Rgb9E5Float
         )
     }
 
@@ -223,6 +229,10 @@ impl PixelFormat {
         let size = texel.len().min(self.texel_bytes() as usize);
         bytes[..size].copy_from_slice(&texel[..size]);
         let texel = u128::from_le_bytes(bytes);
+        if self == PixelFormat::Rgb9E5Float {
+            let [r, g, b] = shared::decode(texel as u32).map(f32::to_bits);
+            return [r, g, b, components[3]];
+        }
         for channel in 0..self.channels() {
             let (first, bits) = self.field(channel);
             let code = (texel >> first) as u32 & largest(bits, false);
@@ -235,7 +245,15 @@ impl PixelFormat {
     /// Writes a texel of these components, the bits of four `f32`, `i32` or `u32`, as far as there are bytes.
     pub fn encode(self, components: [u32; 4], texel: &mut [u8]) {
         let mut word = 0u128;
-        for channel in 0..self.channels() {
+        if self == PixelFormat::Rgb9E5Float {
+            let [r, g, b, _] = components.map(f32::from_bits);
+            word = shared::encode([r, g, b]).into();
+        }
+        let apart = match self {
+            PixelFormat::Rgb9E5Float => 0,
+            _each_by_itself => self.channels(),
+        };
+        for channel in 0..apart {
             let (first, bits) = self.field(channel);
             let component = self.component(channel);
             let number = components[component as usize];
@@ -294,7 +312,9 @@ pub fn encode(coding: Coding, bits: u32, number: u32) -> u32 {
         }
         Coding::Float if bits == 16 => f16::from_f32(f32::from_bits(number)).to_bits().into(),
         Coding::Float if bits < 16 => {
-            u32::from(f16::from_f32(float.max(0.0)).to_bits()) >> (15 - bits)
+            // Of two zeros `max` may give either.
+            let positive = if float > 0.0 { float } else { 0.0 };
+            u32::from(f16::from_f32(positive).to_bits()) >> (15 - bits)
         }
         Coding::Float => number,
         Coding::Srgb => srgb::encode(float).into(),

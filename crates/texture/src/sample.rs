@@ -28,10 +28,24 @@
 //! sampled so, with the weight `c` of z. A gather gives a component of the four texels of a linear sample of two
 //! dimensions, in the order `t01`, `t11`, `t10`, `t00`.
 //!
+//! A level `l` is chosen by a number `lod`, as "Level-of-Detail Operation" has it; `n` is that of levels:
+//!
+//! ```text
+//! lod    = fmin(fmax(lod, 0), n - 1)               so NaN is 0
+//! l      = ceil(lod + 0.5) - 1, but at least 0     nearest
+//! l0     = floor(lod)                              linear
+//! l1     = min(l0 + 1, n - 1)
+//! sample = fma(lod - l0, s1 - s0, s0)              of the samples of the two levels, where there are two
+//! ```
+//!
+//! A sample that compares is one of texels that are 1 where the comparison of the reference with their first component
+//! holds, and 0 where it does not.
+//!
 //! The sum of products of the specification would be the same in real numbers; this one needs fewer operations
 //! and gives a texture of one value back exactly.
 
-use crate::sampler::{Address, Coordinates, Filter, Sampler};
+use crate::cube;
+use crate::sampler::{Address, Coordinates, Filter, Mip, Sampler};
 use crate::shape::TextureShape;
 
 /// Coordinates in texels are brought to between this and its negative.
@@ -70,6 +84,23 @@ fn addressed(index: i32, extent: u32, address: Address) -> Option<u32> {
 /// assert_eq!((middle.texels, middle.weight), ([Some(1), Some(2)], 0.5));
 /// ```
 pub fn axis(coordinate: f32, extent: u32, sampler: Sampler) -> Axis {
+    let (index, weight) = whole(coordinate, extent, sampler);
+    let address = |index| addressed(index, extent, sampler.address);
+    match sampler.filter {
+        Filter::Nearest => Axis {
+            texels: [address(index), None],
+            weight,
+        },
+        Filter::Linear => Axis {
+            texels: [address(index), address(index + 1)],
+            weight,
+        },
+    }
+}
+
+/// The index that a coordinate leads to along an axis, which may be beyond the edges, and of a linear sample how much
+/// it has of the next.
+fn whole(coordinate: f32, extent: u32, sampler: Sampler) -> (i32, f32) {
     let scale = match sampler.coordinates {
         Coordinates::Normalized => extent as f32,
         Coordinates::Pixel => 1.0,
@@ -84,18 +115,11 @@ pub fn axis(coordinate: f32, extent: u32, sampler: Sampler) -> Axis {
     )]
     let u = u.max(-LIMIT).min(LIMIT);
     let base = u.floor();
-    let index = base as i32;
-    let address = |index| addressed(index, extent, sampler.address);
-    match sampler.filter {
-        Filter::Nearest => Axis {
-            texels: [address(index), None],
-            weight: 0.0,
-        },
-        Filter::Linear => Axis {
-            texels: [address(index), address(index + 1)],
-            weight: u - base,
-        },
-    }
+    let weight = match sampler.filter {
+        Filter::Nearest => 0.0,
+        Filter::Linear => u - base,
+    };
+    (base as i32, weight)
 }
 
 /// The components of texel number `texel`; zeros where there is none (B1).
@@ -126,11 +150,12 @@ pub struct Sampled {
     /// The components: the bits of four `f32`, or of integers where the format has those.
     pub components: [u32; 4],
     /// The numbers of the texels it was made of, by the bits of their place: 1 for the second along x, 2 along y,
-    /// 4 along z.
+    /// 4 along z or of the second level: a texture of three axes has one.
     pub texels: [Option<u64>; 8],
 }
 
-/// Where a sample is taken: a coordinate for each axis that is sampled, and of an array its element.
+/// Where a sample is taken: a coordinate for each axis that is sampled, or a direction of a cube; of an array its
+/// element; and the level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     /// Coordinates of x, y and z.
@@ -139,6 +164,12 @@ pub struct Place {
     pub axes: usize,
     /// The element of an array.
     pub element: Option<i128>,
+    /// The level, which may lie between two; else it is the first.
+    pub lod: Option<f32>,
+    /// Whether the coordinates are a direction.
+    pub is_cube: bool,
+    /// What texels are compared with, by what the sampler compares.
+    pub reference: Option<f32>,
 }
 
 impl Place {
@@ -148,6 +179,36 @@ impl Place {
             at: [x, y, 0.0],
             axes: 2,
             element: None,
+            lod: None,
+            is_cube: false,
+            reference: None,
+        }
+    }
+}
+
+/// The levels that a number leads to: the first, and the second with how much of it there is.
+///
+/// ```
+/// use invar_texture::{Mip, chosen_levels};
+///
+/// assert_eq!(chosen_levels(1.25, 4, Mip::Nearest), (1, None));
+/// assert_eq!(chosen_levels(1.25, 4, Mip::Linear), (1, Some((2, 0.25))));
+/// ```
+pub fn chosen_levels(lod: f32, count: u32, mip: Mip) -> (u32, Option<(u32, f32)>) {
+    let last = count - 1;
+    #[expect(
+        clippy::manual_clamp,
+        reason = "`max` gives what is no NaN, where `clamp` gives the NaN"
+    )]
+    let lod = lod.max(0.0).min(last as f32);
+    match mip {
+        Mip::None => (0, None),
+        Mip::Linear if count == 1 => (0, None),
+        Mip::Nearest => (((lod + 0.5).ceil() - 1.0).max(0.0) as u32, None),
+        Mip::Linear => {
+            let base = lod.floor();
+            let first = base as u32;
+            (first, Some(((first + 1).min(last), lod - base)))
         }
     }
 }
@@ -159,8 +220,17 @@ struct Around {
     weights: [f32; 3],
 }
 
-fn around(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> Around {
-    let extents = shape.extents();
+/// What a sample is made of of a texel: of one that compares, whether it holds.
+fn compared(sampler: Sampler, place: Place, texel: [u32; 4]) -> [u32; 4] {
+    let (Some(compare), Some(reference)) = (sampler.compare, place.reference) else {
+        return texel;
+    };
+    let holds = compare.holds(reference, f32::from_bits(texel[0]));
+    [(if holds { 1.0f32 } else { 0.0 }).to_bits(), 0, 0, 0]
+}
+
+fn around(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place, level: u32) -> Around {
+    let extents = shape.level_extents(level);
     let flat = Axis {
         texels: [Some(0); 2],
         weight: 0.0,
@@ -182,13 +252,14 @@ fn around(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> 
         }
         let index = |i: usize| axes[i].texels[corner >> i & 1].map(i128::from);
         let z = || place.element.or_else(|| index(2));
-        texels[corner] = (|| shape.texel([index(0)?, index(1)?, z()?]))();
+        texels[corner] = (|| shape.texel([index(0)?, index(1)?, z()?], level.into()))();
         values[corner] = match texels[corner] {
             Some(_) => read(shape, bytes, texels[corner]),
             None => shape
                 .format
                 .decode(&[0; 16][..shape.format.texel_bytes() as usize]),
         };
+        values[corner] = compared(sampler, place, values[corner]);
     }
     Around {
         values,
@@ -197,18 +268,69 @@ fn around(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> 
     }
 }
 
-/// A sample of a texture. Of integers only nearest ones have a meaning.
-pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> Sampled {
+/// The texels around a direction of a cube, whose faces are slices.
+fn around_in_cube(
+    shape: TextureShape,
+    bytes: &[u8],
+    sampler: Sampler,
+    place: Place,
+    level: u32,
+) -> Around {
+    let [n, ..] = shape.level_extents(level);
+    let (face, [u, v]) = cube::place(place.at);
+    let sampler = Sampler {
+        coordinates: Coordinates::Normalized,
+        ..sampler
+    };
+    let (x, y) = (whole(u, n, sampler), whole(v, n, sampler));
+    let elements = i128::from(shape.depth / 6);
+    let element = place.element.unwrap_or(0);
+    let missing = !(0..elements).contains(&element);
+    let mut texels = [None; 8];
+    let mut values = [[0; 4]; 8];
+    for corner in 0..4usize {
+        if missing || sampler.filter == Filter::Nearest && corner > 0 {
+            continue;
+        }
+        // A nearest sample never leaves its face.
+        let index = |from: (i32, f32), bit: usize| match sampler.filter {
+            Filter::Nearest => i64::from(from.0).clamp(0, i64::from(n) - 1),
+            Filter::Linear => (i64::from(from.0) + (corner >> bit & 1) as i64).clamp(-1, n.into()),
+        };
+        let [i, j, face] = cube::texel(face, [index(x, 0), index(y, 1)], n).map(i128::from);
+        texels[corner] = shape.texel([i, j, element * 6 + face], level.into());
+        let texel = read(shape, bytes, texels[corner]);
+        values[corner] = compared(sampler, place, texel);
+    }
+    Around {
+        values,
+        texels,
+        weights: [x.1, y.1, 0.0],
+    }
+}
+
+/// A sample of one level.
+fn sample_level(
+    shape: TextureShape,
+    bytes: &[u8],
+    sampler: Sampler,
+    place: Place,
+    level: u32,
+) -> Sampled {
     let Around {
         values,
         texels,
         weights,
-    } = around(shape, bytes, sampler, place);
+    } = match place.is_cube {
+        true => around_in_cube(shape, bytes, sampler, place, level),
+        false => around(shape, bytes, sampler, place, level),
+    };
+    let axes = if place.is_cube { 2 } else { place.axes };
     let components = match sampler.filter {
         Filter::Nearest => values[0],
         Filter::Linear => [0, 1, 2, 3].map(|c| {
             let mut left = values.map(|v| f32::from_bits(v[c]));
-            for (i, weight) in weights.iter().enumerate().take(place.axes) {
+            for (i, weight) in weights.iter().enumerate().take(axes) {
                 for corner in 0..8 {
                     if corner >> i & 1 == 0 {
                         let (first, second) = (left[corner], left[corner | 1 << i]);
@@ -220,6 +342,27 @@ pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place)
         }),
     };
     Sampled { components, texels }
+}
+
+/// A sample of a texture. Of integers only nearest ones have a meaning, and of three axes only those of one level.
+pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> Sampled {
+    let chosen = |lod| chosen_levels(lod, shape.levels, sampler.mip);
+    let (level, second) = place.lod.map_or((0, None), chosen);
+    let mut sampled = sample_level(shape, bytes, sampler, place, level);
+    if let Some((level, weight)) = second {
+        let other = sample_level(shape, bytes, sampler, place, level);
+        sampled.components = [0, 1, 2, 3].map(|c| {
+            let first = f32::from_bits(sampled.components[c]);
+            let second = f32::from_bits(other.components[c]);
+            weight.mul_add(second - first, first).to_bits()
+        });
+        if place.axes < 3 || place.is_cube {
+            for corner in 0..4 {
+                sampled.texels[corner + 4] = other.texels[corner];
+            }
+        }
+    }
+    sampled
 }
 
 /// The corners that a gather gives, in its order.
@@ -237,7 +380,7 @@ pub fn gather(
         filter: Filter::Linear,
         ..sampler
     };
-    let Around { values, texels, .. } = around(shape, bytes, sampler, place);
+    let Around { values, texels, .. } = around(shape, bytes, sampler, place, 0);
     Sampled {
         components: GATHERED.map(|corner| values[corner][component]),
         texels,

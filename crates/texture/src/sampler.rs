@@ -12,6 +12,81 @@ pub enum Filter {
     Linear,
 }
 
+/// Which levels a sample is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Mip {
+    /// The first.
+    #[default]
+    None,
+    /// The nearest.
+    Nearest,
+    /// The two nearest, by distance.
+    Linear,
+}
+
+/// What a comparison asks of the reference and a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Compare {
+    /// Nothing holds.
+    Never,
+    /// It is less.
+    Less,
+    /// It is not greater, and neither is NaN.
+    LessEqual,
+    /// It is greater.
+    Greater,
+    /// It is not less, and neither is NaN.
+    GreaterEqual,
+    /// They are equal.
+    Equal,
+    /// They are not.
+    NotEqual,
+    /// Everything holds.
+    Always,
+}
+
+impl Compare {
+    /// Every comparison.
+    pub const ALL: [Compare; 8] = [
+        Compare::Never,
+        Compare::Less,
+        Compare::LessEqual,
+        Compare::Greater,
+        Compare::GreaterEqual,
+        Compare::Equal,
+        Compare::NotEqual,
+        Compare::Always,
+    ];
+
+    /// The word for it in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Compare::Never => "compare_never",
+            Compare::Less => "compare_less",
+            Compare::LessEqual => "compare_less_equal",
+            Compare::Greater => "compare_greater",
+            Compare::GreaterEqual => "compare_greater_equal",
+            Compare::Equal => "compare_equal",
+            Compare::NotEqual => "compare_not_equal",
+            Compare::Always => "compare_always",
+        }
+    }
+
+    /// Whether it holds.
+    pub fn holds(self, reference: f32, texel: f32) -> bool {
+        match self {
+            Compare::Never => false,
+            Compare::Less => reference < texel,
+            Compare::LessEqual => reference <= texel,
+            Compare::Greater => reference > texel,
+            Compare::GreaterEqual => reference >= texel,
+            Compare::Equal => reference == texel,
+            Compare::NotEqual => reference != texel,
+            Compare::Always => true,
+        }
+    }
+}
+
 /// Which texel stands for one beyond the edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Address {
@@ -36,7 +111,8 @@ pub enum Coordinates {
     Pixel,
 }
 
-/// How a texture is sampled. The default is Metal's: nearest, clamped to the edge, normalized.
+/// How a texture is sampled. The default is Metal's: nearest, clamped to the edge, normalized, of
+/// the first level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sampler {
     /// What a sample is made of.
@@ -45,6 +121,10 @@ pub struct Sampler {
     pub address: Address,
     /// What coordinates count.
     pub coordinates: Coordinates,
+    /// Which levels it is made of.
+    pub mip: Mip,
+    /// What it compares, if it does.
+    pub compare: Option<Compare>,
 }
 
 impl Sampler {
@@ -71,6 +151,20 @@ impl Filter {
         match self {
             Filter::Nearest => "nearest",
             Filter::Linear => "linear",
+        }
+    }
+}
+
+impl Mip {
+    /// Every choice.
+    pub const ALL: [Mip; 3] = [Mip::None, Mip::Nearest, Mip::Linear];
+
+    /// The word for it in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mip::None => "mip_none",
+            Mip::Nearest => "mip_nearest",
+            Mip::Linear => "mip_linear",
         }
     }
 }
@@ -109,6 +203,60 @@ impl Coordinates {
 }
 
 impl Sampler {
+    /// What every code begins with, so that no number that is meant for something else is one.
+    const MARK: u32 = 0x5a3d_0000;
+
+    /// A number for it, for hosts that pass numbers.
+    ///
+    /// ```
+    /// use invar_texture::Sampler;
+    ///
+    /// let sampler = Sampler::default().with("repeat").unwrap();
+    /// assert_eq!(Sampler::from_code(sampler.code()), Some(sampler));
+    /// assert_eq!(Sampler::from_code(2), None);
+    /// ```
+    pub const fn code(self) -> u32 {
+        let Sampler {
+            filter,
+            address,
+            coordinates,
+            mip,
+            compare,
+        } = self;
+        let compare = match compare {
+            None => 0,
+            Some(compare) => compare as u32 + 1,
+        };
+        Sampler::MARK
+            | filter as u32
+            | (address as u32) << 1
+            | (coordinates as u32) << 4
+            | (mip as u32) << 5
+            | compare << 7
+    }
+
+    /// The sampler of a number, if one has it.
+    pub fn from_code(code: u32) -> Option<Sampler> {
+        let part = |from: u32, bits: u32| (code >> from & ((1 << bits) - 1)) as usize;
+        let compare = match part(7, 4) {
+            0 => None,
+            number => Some(*Compare::ALL.get(number - 1)?),
+        };
+        let sampler = Sampler {
+            filter: *Filter::ALL.get(part(0, 1))?,
+            address: *Address::ALL.get(part(1, 3))?,
+            coordinates: *Coordinates::ALL.get(part(4, 1))?,
+            mip: *Mip::ALL.get(part(5, 2))?,
+            compare,
+        };
+        (sampler.code() == code).then_some(sampler)
+    }
+
+    /// Whether it mixes texels, which integers are not.
+    pub fn mixes(self) -> bool {
+        self.filter == Filter::Linear || self.mip == Mip::Linear
+    }
+
     /// The sampler with what a word says, such as `linear` or `repeat`; none if no sampler has such a word.
     ///
     /// ```
@@ -124,6 +272,10 @@ impl Sampler {
             sampler.filter = filter;
         } else if let Some(address) = Address::ALL.into_iter().find(|a| a.name() == word) {
             sampler.address = address;
+        } else if let Some(mip) = Mip::ALL.into_iter().find(|m| m.name() == word) {
+            sampler.mip = mip;
+        } else if let Some(compare) = Compare::ALL.into_iter().find(|c| c.name() == word) {
+            sampler.compare = Some(compare);
         } else {
             let mut all = Coordinates::ALL.into_iter();
             sampler.coordinates = all.find(|c| c.name() == word)?;
@@ -137,7 +289,9 @@ impl Sampler {
         let address = (self.address != default.address).then(|| self.address.name());
         let coordinates =
             (self.coordinates != default.coordinates).then(|| self.coordinates.name());
-        [Some(self.filter.name()), address, coordinates]
+        let mip = (self.mip != default.mip).then(|| self.mip.name());
+        let compare = self.compare.map(Compare::name);
+        [Some(self.filter.name()), address, coordinates, mip, compare]
             .into_iter()
             .flatten()
     }

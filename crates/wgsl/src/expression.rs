@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::layout::{scalar, value_type};
 use crate::overrides::literal;
+use crate::texture::Load;
 use crate::translate::{Done, Translator};
 use crate::value::{At, Index, Layout, MemPtr, Ptr, Val};
 
@@ -46,6 +47,9 @@ impl<'a> Translator<'a> {
                 Some(tree) => Ok(Val::Pointer(Ptr::Tree(tree.clone()))),
                 None => Err(self.unexpected("a variable that is not there")),
             },
+            Expression::GlobalVariable(global) if self.textures.contains_key(global) => {
+                Ok(self.textures[global].clone())
+            }
             Expression::GlobalVariable(global) => match self.globals.get(global) {
                 Some(ptr) => Ok(Val::Pointer(ptr.clone())),
                 None => {
@@ -392,9 +396,24 @@ impl<'a> Translator<'a> {
             | Expression::SubgroupOperationResult { .. } => {
                 return Err(self.unexpected("a result before its statement"));
             }
-            Expression::ImageSample { .. } => return Err(self.refuse("sampling a texture")),
-            Expression::ImageLoad { .. } => return Err(self.refuse("`textureLoad`")),
-            Expression::ImageQuery { .. } => return Err(self.refuse("a query of a texture")),
+            Expression::ImageSample { .. } => {
+                let function = self.frame().function;
+                self.texture_sample(&function.expressions[handle])?
+            }
+            Expression::ImageLoad {
+                image,
+                coordinate,
+                array_index,
+                sample,
+                level,
+            } => self.texture_load(&Load {
+                image: *image,
+                coordinate: *coordinate,
+                element: *array_index,
+                sample: *sample,
+                level: *level,
+            })?,
+            Expression::ImageQuery { image, query } => self.texture_query(*image, query)?,
             Expression::Derivative { .. } => return Err(self.refuse("a derivative")),
             Expression::RayQueryVertexPositions { .. }
             | Expression::RayQueryProceedResult
@@ -456,7 +475,7 @@ impl<'a> Translator<'a> {
     pub fn pointer(&mut self, handle: Handle<Expression>) -> Done<Ptr> {
         match self.expr(handle)? {
             Val::Pointer(ptr) => Ok(ptr),
-            Val::One(_) | Val::Many(_) | Val::Stored(_) => {
+            Val::One(_) | Val::Many(_) | Val::Stored(_) | Val::Texture(_) | Val::Sampler(_) => {
                 Err(self.unexpected("a value as a pointer"))
             }
         }

@@ -717,7 +717,12 @@ impl<'a> Translator<'a> {
             | Statement::SubgroupGather { .. }
             | Statement::SubgroupCollectiveOperation { .. } => self.subgroup(statement, span)?,
             Statement::Kill => return Err(self.refuse("`discard`")),
-            Statement::ImageStore { .. } => return Err(self.refuse("`textureStore`")),
+            Statement::ImageStore {
+                image,
+                coordinate,
+                array_index,
+                value,
+            } => self.texture_store(*image, (*coordinate, *array_index), *value, span)?,
             Statement::ImageAtomic { .. } => return Err(self.refuse("an atomic on a texture")),
             Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => {
                 return Err(self.refuse("a ray query"));

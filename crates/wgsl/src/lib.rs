@@ -5,14 +5,15 @@
 //! names; a buffer that ends in an array of no fixed length is two, the rest and the array. How the
 //! standard's rules and the memory model's fit together is in `docs/wgsl.md`.
 //!
-//! Naga reads the text and checks it; nothing below this crate knows it. Deliberately absent: textures
-//! and samplers, other stages than compute, and SPIR-V and GLSL, of which naga's readers lose the scopes
+//! Naga reads the text and checks it; nothing below this crate knows it. Deliberately absent: other
+//! stages than compute, and SPIR-V and GLSL, of which naga's readers lose the scopes
 //! of barriers.
 
 use std::sync::Arc;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Source, Span};
+use invar_texture::PixelFormat;
 use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
@@ -29,6 +30,7 @@ mod memory;
 mod overrides;
 mod place;
 mod simplify;
+mod texture;
 mod translate;
 mod uniformity;
 mod value;
@@ -62,6 +64,8 @@ pub struct Resource {
     pub head_bytes: Option<u32>,
     /// How many elements the variable has, if its type says so.
     pub length: Option<u32>,
+    /// Of a storage texture, the format that its type demands.
+    pub format: Option<PixelFormat>,
 }
 
 /// A compute entry point.

@@ -460,7 +460,7 @@ impl<'a> Translator<'a> {
                 }
                 Ok(Val::Many(values.into()))
             }
-            Val::Stored(_) | Val::Pointer(_) => {
+            Val::Stored(_) | Val::Pointer(_) | Val::Texture(_) | Val::Sampler(_) => {
                 Err(self.refuse("`workgroupUniformLoad` of a long array"))
             }
         }

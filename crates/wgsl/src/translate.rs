@@ -79,6 +79,8 @@ pub(crate) struct Translator<'a> {
     pub env: BTreeMap<Slot, Value>,
     pub slot_names: Vec<Arc<str>>,
     pub globals: HashMap<Handle<GlobalVariable>, Ptr>,
+    /// Textures and samplers.
+    pub textures: HashMap<Handle<GlobalVariable>, Val>,
     /// The array at the end of a struct, which is a parameter of its own, by the parameter of the rest
     /// (itself, if there is no rest) and the struct.
     pub tails: HashMap<(Memory, Handle<naga::Type>), Memory>,
@@ -119,6 +121,7 @@ pub(crate) fn entry(
         env: BTreeMap::new(),
         slot_names: vec!["jump".into()],
         globals: HashMap::new(),
+        textures: HashMap::new(),
         tails: HashMap::new(),
         tables: HashMap::new(),
         frames: Vec::new(),
@@ -330,6 +333,7 @@ impl<'a> Translator<'a> {
             Val::One(value) => Ok(*value),
             Val::Many(_) | Val::Stored(_) => Err(self.unexpected("a struct or array as a number")),
             Val::Pointer(_) => Err(self.unexpected("a pointer as a number")),
+            Val::Texture(_) | Val::Sampler(_) => Err(self.unexpected("a texture as a number")),
         }
     }
 
@@ -589,6 +593,16 @@ impl<'a> Translator<'a> {
                 }
                 ptr
             }
+            AddressSpace::Handle if matches!(inner, TypeInner::Image { .. }) => {
+                let memory = self.texture_variable(&name, variable, resources)?;
+                self.textures.insert(handle, Val::Texture(memory));
+                return Ok(());
+            }
+            AddressSpace::Handle if matches!(inner, TypeInner::Sampler { .. }) => {
+                let sampler = self.sampler_variable(&name, variable, resources);
+                self.textures.insert(handle, Val::Sampler(sampler));
+                return Ok(());
+            }
             AddressSpace::Handle
             | AddressSpace::Function
             | AddressSpace::TaskPayload
@@ -623,6 +637,7 @@ impl<'a> Translator<'a> {
             params: Vec::new(),
             head_bytes: None,
             length: None,
+            format: None,
         };
         let dynamic = |m: &naga::StructMember| {
             matches!(
@@ -693,6 +708,7 @@ impl<'a> Translator<'a> {
     pub fn part(&mut self, val: &Val, index: Index) -> Done<Val> {
         match val {
             Val::Pointer(ptr) => Ok(Val::Pointer(self.step(ptr, index)?)),
+            Val::Texture(_) | Val::Sampler(_) => Err(self.unexpected("a part of a texture")),
             Val::Stored(ptr) => {
                 let part = self.step(&Ptr::Memory(ptr.clone()), index)?;
                 self.load(&part)

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use invar_ir::{Memory, Place, Step, Type, Value, Width};
+use invar_ir::{Memory, Place, SamplerSource, Step, Type, Value, Width};
 use naga::Handle;
 use smallvec::SmallVec;
 
@@ -25,6 +25,10 @@ pub(crate) enum Val {
     Stored(MemPtr),
     /// A pointer or reference.
     Pointer(Ptr),
+    /// A texture.
+    Texture(Memory),
+    /// A sampler.
+    Sampler(SamplerSource),
 }
 
 /// Where a pointer leads.

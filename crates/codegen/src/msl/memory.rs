@@ -415,7 +415,7 @@ impl Writer<'_> {
                 }
                 // Metal's threadgroup memory is bound in units of 16 bytes.
                 ParamKind::Threadgroup { .. } => 16,
-                ParamKind::Scalar { .. } | ParamKind::Texture(_) => 1,
+                ParamKind::Scalar { .. } | ParamKind::Texture(_) | ParamKind::Sampler => 1,
             },
             Memory::Alloc(_) | Memory::Constant(_) => 1,
         }

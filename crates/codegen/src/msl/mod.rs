@@ -181,7 +181,9 @@ fn refuse_types(
     for param in &kernel.params {
         let what = || format!("parameter `%{}`", param.name);
         match &param.kind {
-            ParamKind::Texture(_) => refuse(param.span, what(), textures::NOT_WRITTEN),
+            ParamKind::Texture(_) | ParamKind::Sampler => {
+                refuse(param.span, what(), textures::NOT_WRITTEN)
+            }
             ParamKind::Scalar { value } => {
                 if let Some(reason) = lacks(kernel.ty(*value)) {
                     refuse(param.span, what(), reason);
@@ -429,7 +431,7 @@ impl<'a> Writer<'a> {
                     self.need_type(self.ty(*value));
                     (format!("constant {ty}& {name}"), Argument::Buffer(buffers))
                 }
-                ParamKind::Texture(_) => unreachable!("{}", textures::REFUSED),
+                ParamKind::Texture(_) | ParamKind::Sampler => unreachable!("{}", textures::REFUSED),
                 ParamKind::Threadgroup { element } => {
                     let (ty, inner) = types::element(element, &self.struct_names);
                     self.need_element(element);

@@ -143,7 +143,7 @@ fn written(module: &Verified, kernel: &str, options: &WgslOptions) -> Result<Sou
         );
         return fail(Rule::UnsupportedFeature, span, message);
     }
-    let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_));
+    let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_) | ParamKind::Sampler);
     if let Some(param) = found.params.iter().find(|p| is_texture(&p.kind)) {
         let message = format!("parameter `%{}`: {}", param.name, textures::NOT_WRITTEN);
         return fail(Rule::UnsupportedFeature, param.span, message);

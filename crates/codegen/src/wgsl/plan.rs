@@ -160,7 +160,7 @@ pub(super) fn plan(
             | ParamKind::Threadgroup { .. } => {
                 uses.insert(key(Memory::Param(i as u32)), Uses::default());
             }
-            ParamKind::Scalar { .. } | ParamKind::Texture(_) => {}
+            ParamKind::Scalar { .. } | ParamKind::Texture(_) | ParamKind::Sampler => {}
         }
     }
     for i in 0..kernel.allocs.len() {

@@ -36,6 +36,9 @@ impl Generator<'_> {
         if deep && self.about_ends && self.random.one_in(2) {
             return self.number_near_an_end(depth);
         }
+        if self.options.textures && self.random.one_in(4) {
+            return self.texture();
+        }
         match self.random.below(24) {
             0..=7 => self.operation(),
             8 => self.exact_floats(),

@@ -1,8 +1,10 @@
 //! What is known while a kernel is generated, and what its caller lets it use.
 
-use invar_ir::{Const, ConstantKey, KernelBuilder, Level, Scalar, Type, Value};
+use invar_ir::{Const, ConstantKey, KernelBuilder, Level, SamplerSource, Scalar, Type, Value};
+use invar_texture::Sampler;
 
 use super::memory::Object;
+use super::textures::Picture;
 use crate::case::Data;
 use crate::random::Random;
 
@@ -38,6 +40,8 @@ pub struct Options {
     pub copies: bool,
     /// Atomics on 64-bit integers.
     pub wide_atomics: bool,
+    /// Textures; without [`Floats::Ieee`] of integers only, which are read.
+    pub textures: bool,
     /// Orders beyond `relaxed`, on a thread's own elements.
     pub memory_orders: bool,
     /// The most threads of a threadgroup.
@@ -47,7 +51,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Everything.
+    /// Everything but textures, which no writer of shading languages takes.
     fn default() -> Options {
         Options {
             instructions: 60,
@@ -58,6 +62,7 @@ impl Default for Options {
             atomics: true,
             copies: true,
             wide_atomics: true,
+            textures: false,
             memory_orders: true,
             threads_per_threadgroup: 256,
             threadgroup_bytes: 60 << 10,
@@ -97,6 +102,9 @@ pub(super) struct Generator<'o> {
     pub(super) palette: Vec<Scalar>,
     pub(super) known: Vec<Known>,
     pub(super) objects: Vec<Object>,
+    pub(super) pictures: Vec<Picture>,
+    /// Samplers of the launch.
+    pub(super) samplers: Vec<(SamplerSource, Sampler)>,
     /// Over whom control is the same here.
     pub(super) control: Level,
     pub(super) around: Option<Loop>,

@@ -14,7 +14,7 @@
 //! Files: `generator.rs` what is known; `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
 //! and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
 //! does together; `tile.rs` tiles of a buffer in threadgroup memory; `rows.rs` what
-//! rows of threads carry around barriers; `ends.rs` numbers whose sums wrap; `edges.rs` elements that only
+//! rows of threads carry around barriers; `textures.rs` textures; `ends.rs` numbers whose sums wrap; `edges.rs` elements that only
 //! some threads have.
 
 mod collective;
@@ -24,6 +24,7 @@ mod ends;
 mod generator;
 mod memory;
 mod rows;
+mod textures;
 mod tile;
 mod values;
 
@@ -142,6 +143,8 @@ pub fn generate(seed: u64, options: &Options) -> Case {
         palette: palette.into_iter().collect(),
         known: Vec::new(),
         objects: Vec::new(),
+        pictures: Vec::new(),
+        samplers: Vec::new(),
         control: Level::Grid,
         around: None,
         tail: false,
@@ -157,6 +160,7 @@ pub fn generate(seed: u64, options: &Options) -> Case {
         constants: Vec::new(),
     };
     maker.declare(groups * u64::from(maker.threads));
+    maker.declare_textures(groups * u64::from(maker.threads));
     let sink = maker.sink_buffer(groups * u64::from(maker.threads));
     maker.numbers();
     maker.local_arrays();

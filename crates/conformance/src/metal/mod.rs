@@ -505,7 +505,7 @@ fn arguments(
             | ParamKind::Threadgroup { element } => element
                 .extent(structs)
                 .map_or(1, |extent| extent.size_bytes),
-            ParamKind::Scalar { .. } | ParamKind::Texture(_) => 1,
+            ParamKind::Scalar { .. } | ParamKind::Texture(_) | ParamKind::Sampler => 1,
         };
         let is_buffer = !matches!(
             param.kind,

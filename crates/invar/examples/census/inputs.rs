@@ -54,7 +54,10 @@ pub fn inputs(module: &Module, kernel: &Kernel, resources: &[Resource]) -> Optio
         let (element, writable, uniform) = match &param.kind {
             ParamKind::Buffer { access, element } => (element, access.can_write(), false),
             ParamKind::Constant { element } => (element, false, true),
-            ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } | ParamKind::Texture(_) => {
+            ParamKind::Threadgroup { .. }
+            | ParamKind::Scalar { .. }
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler => {
                 return None;
             }
         };

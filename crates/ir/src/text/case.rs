@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use invar_texture::{PixelFormat, TextureShape};
+use invar_texture::{MAX_EXTENT, PixelFormat, Sampler, TextureShape};
 
 use super::lexer::{Kind, Lexer, Name, field_text, shorten, span};
 use super::parser::{Parsed, Parser, nearest};
@@ -181,10 +181,13 @@ pub enum ExprKind {
     Rev(Box<Expr>),
     /// `length(count)`: of a threadgroup parameter, which has a length but no data.
     Length(u64),
+    /// `sampler(linear, repeat)`: of a sampler parameter.
+    Sampler(Sampler),
     /// `reference`: what the reference machine computes. Only in expectations.
     Reference,
-    /// `texture(rgba8unorm, width, height)`, or with a number of slices behind them: of zeros, or of the scalars
-    /// of an expression behind a comma, row after row, those of a texel side by side.
+    /// `texture(rgba8unorm, width, height)`, or with a number of slices behind them, and `levels 3` or `samples 4` behind
+    /// that: of zeros, or of the scalars of an expression behind a comma, level after level, row after row, those of a texel
+    /// side by side.
     Texture {
         /// Its format and size.
         shape: TextureShape,
@@ -704,7 +707,7 @@ fn scalar(p: &mut Parser<'_>) -> Parsed<Literal> {
 }
 
 fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
-    const WORDS: [&str; 8] = [
+    const WORDS: [&str; 9] = [
         "random",
         "zeros",
         "fill",
@@ -713,6 +716,7 @@ fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
         "length",
         "reference",
         "texture",
+        "sampler",
     ];
     let start = p.token.start;
     let kind = match &p.token.kind {
@@ -763,6 +767,7 @@ fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
         }
         "rev" => ExprKind::Rev(Box::new(expr(p, depth + 1)?)),
         "texture" => texture(p, depth)?,
+        "sampler" => sampler(p)?,
         word => {
             let count = p.long_number("a number of elements")?;
             match word {
@@ -787,6 +792,22 @@ fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
     };
     p.expect(")")?;
     Ok(kind)
+}
+
+/// The rest of a sampler after its parenthesis.
+fn sampler(p: &mut Parser<'_>) -> Parsed<ExprKind> {
+    let mut sampler = Sampler::default();
+    while p.token.kind != Kind::Mark(")") {
+        let Some(with) = p.word().and_then(|word| sampler.with(word)) else {
+            return p.unexpected("a property of a sampler, such as `linear` or `repeat`");
+        };
+        sampler = with;
+        p.bump();
+        if !p.accept(",") {
+            break;
+        }
+    }
+    Ok(ExprKind::Sampler(sampler))
 }
 
 /// The rest of a texture after its parenthesis.
@@ -815,9 +836,35 @@ fn texture(p: &mut Parser<'_>, depth: usize) -> Parsed<ExprKind> {
         depth_of = Some(u32::try_from(number).unwrap_or(u32::MAX));
         comma = p.accept(",");
     }
-    let shape = TextureShape::new(format, extents[0], extents[1]);
+    let mut levels = None;
+    if comma && p.word() == Some("levels") {
+        p.bump();
+        let number = p.long_number("how many levels")?;
+        levels = Some(u32::try_from(number).unwrap_or(u32::MAX));
+        comma = p.accept(",");
+    }
+    let mut samples = None;
+    if comma && p.word() == Some("samples") {
+        p.bump();
+        let number = p.long_number("how many samples")?;
+        samples = Some(u32::try_from(number).unwrap_or(u32::MAX));
+        comma = p.accept(",");
+    }
+    let shape = match extents {
+        // Only a `texture_buffer` can be so long.
+        [texels, 1] if texels > MAX_EXTENT => TextureShape::buffer(format, texels),
+        [width, height] => TextureShape::new(format, width, height),
+    };
     let shape = match depth_of {
         Some(slices) => shape.and_then(|shape| shape.with_depth(slices)),
+        None => shape,
+    };
+    let shape = match levels {
+        Some(levels) => shape.and_then(|shape| shape.with_levels(levels)),
+        None => shape,
+    };
+    let shape = match samples {
+        Some(samples) => shape.and_then(|shape| shape.with_samples(samples)),
         None => shape,
     };
     let shape = match shape {

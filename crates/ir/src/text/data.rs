@@ -130,6 +130,9 @@ pub fn evaluate(
         ExprKind::Length(_) => Err(wrong(
             "`length` is for threadgroup parameters, which have no data of their own".to_string(),
         )),
+        ExprKind::Sampler(_) => Err(wrong(
+            "this is a sampler, and the parameter is none".to_string(),
+        )),
         ExprKind::Texture { .. } => Err(wrong(
             "this is a texture, and the parameter is none".to_string(),
         )),
@@ -166,10 +169,14 @@ pub fn evaluate_texture(
     if bytes.len() as u64 != size {
         let each = stored(shape.format).size_bytes();
         let message = format!(
-            "a {} texture of {}x{} has {} numbers, found {}",
+            "a {} texture of {}x{}{} has {} numbers, found {}",
             shape.format.name(),
             shape.width,
             shape.height,
+            match shape.levels {
+                1 => String::new(),
+                levels => format!(" in {levels} levels"),
+            },
             size / each,
             bytes.len() as u64 / each
         );

@@ -21,7 +21,7 @@ use crate::module::AddressSpace;
 use crate::ops::{Dim, Imm, Op, Signature, Swizzle};
 use crate::rules::Rule;
 use crate::span::{Position, Span};
-use crate::texture::TextureFunction;
+use crate::texture::{SamplerSource, TextureFunction};
 use crate::types::{ElementType, Type};
 
 /// The results of an instruction.
@@ -34,6 +34,8 @@ enum Known {
     Value(Value),
     /// A buffer, a threadgroup parameter or an array.
     Memory(Memory),
+    /// A sampler.
+    Sampler(SamplerSource),
     /// The instruction that defines it is not read to its end.
     Pending,
     /// Its definition is broken, so nothing more is said of its uses.
@@ -216,7 +218,33 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.error(Rule::TypeMismatch, span, message, &help);
                 Ok(self.poison(span))
             }
+            Known::Sampler(_) => {
+                let name = name.to_string();
+                let message = format!("`{}` is a sampler, expected a value", shorten(&name));
+                let help = "name it behind a sample: `texture_sample %t[%u, %v] %s`";
+                self.error(Rule::TypeMismatch, span, message, help);
+                Ok(self.poison(span))
+            }
             Known::Pending | Known::Broken => Ok(self.poison(span)),
+        }
+    }
+
+    /// A sampler, if a name follows; the default if its definition is broken.
+    pub(super) fn sampler_param(&mut self) -> Parsed<Option<SamplerSource>> {
+        if self.at_end() || !matches!(self.parser.token.kind, Kind::Value(_)) {
+            return Ok(None);
+        }
+        let (known, name, span) = self.lookup("a sampler")?;
+        match known {
+            Known::Sampler(sampler) => Ok(Some(sampler)),
+            Known::Value(_) | Known::Memory(_) => {
+                let name = name.to_string();
+                let message = format!("`{}` is no sampler", shorten(&name));
+                let help = "name a parameter that is one: `%s: sampler`";
+                self.error(Rule::TypeMismatch, span, message, help);
+                Ok(Some(SamplerSource::default()))
+            }
+            Known::Pending | Known::Broken => Ok(Some(SamplerSource::default())),
         }
     }
 
@@ -267,6 +295,16 @@ impl<'p, 'a> Body<'p, 'a> {
                     shorten(&name.to_string())
                 );
                 let help = "name a buffer, a threadgroup parameter or an array";
+                self.error(Rule::TypeMismatch, span, message, help);
+                Ok(None)
+            }
+            Known::Sampler(_) => {
+                let name = name.to_string();
+                let message = format!(
+                    "`{}` is a sampler, expected a memory object",
+                    shorten(&name)
+                );
+                let help = "name a buffer, a texture, a threadgroup parameter or an array";
                 self.error(Rule::TypeMismatch, span, message, help);
                 Ok(None)
             }
@@ -345,6 +383,11 @@ impl<'p, 'a> Body<'p, 'a> {
                 let element = self.element_type()?;
                 self.builder.set_span(self.parser.span_from(start));
                 Known::Memory(self.builder.threadgroup_param(text, element))
+            }
+            Some("sampler") => {
+                self.parser.bump();
+                self.builder.set_span(self.parser.span_from(start));
+                Known::Sampler(self.builder.sampler(text))
             }
             Some(word) if word.starts_with("texture") || word.starts_with("depth") => {
                 let ty = self.texture_type()?;

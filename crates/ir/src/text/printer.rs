@@ -16,7 +16,7 @@ use crate::inst::{
 use crate::module::{ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
 use crate::ops::Imm;
 use crate::room::{PASSES_BYTES, with_room};
-use crate::texture::TextureFunction;
+use crate::texture::{Dimension, SamplerSource, TextureFunction, TextureOperands};
 use crate::types::{ElementType, StructDef, Type};
 
 impl Display for Module {
@@ -166,6 +166,7 @@ impl Printer<'_> {
                 ParamKind::Constant { element: e } => write!(f, "constant {}", element(e))?,
                 ParamKind::Threadgroup { element: e } => write!(f, "threadgroup {}", element(e))?,
                 ParamKind::Texture(texture) => write!(f, "{texture}")?,
+                ParamKind::Sampler => f.write_str("sampler")?,
                 ParamKind::Scalar { value } => match kernel.values.get(value.0 as usize) {
                     Some(info) => write!(f, "{}", info.ty)?,
                     None => write!(f, "%{}", value.0)?,
@@ -440,12 +441,14 @@ impl Printer<'_> {
         args: &[Value],
     ) -> fmt::Result {
         write!(f, "{} {}", function.name(), self.memory(texture))?;
-        let (at, value) = match (function, args.split_last()) {
-            (TextureFunction::Write, Some((value, at))) => (at, Some(*value)),
-            _without_a_value => (args, None),
-        };
-        if !function.is_query() {
+        let dimension = self.kernel.texture(texture).map(|ty| ty.dimension);
+        let dimension = dimension.unwrap_or(Dimension::D2);
+        let TextureOperands { at, level, value } = function.operands(dimension, args);
+        if !function.is_query() && function != TextureFunction::Fence {
             write!(f, "[{}]", self.list(at))?;
+        }
+        if let Some(level) = level {
+            write!(f, " level {}", self.value(level))?;
         }
         if let Some(value) = value {
             write!(f, ", {}", self.value(value))?;
@@ -455,11 +458,23 @@ impl Printer<'_> {
             write!(f, " {}", name.unwrap_or(&"x"))?;
         }
         match function {
-            TextureFunction::Sample(sampler) => {
+            TextureFunction::Sample(SamplerSource::Param(param))
+            | TextureFunction::SampleCompare(SamplerSource::Param(param))
+            | TextureFunction::GatherCompare(SamplerSource::Param(param))
+            | TextureFunction::Gather {
+                sampler: SamplerSource::Param(param),
+                ..
+            } => write!(f, " {}", self.memory(param)),
+            TextureFunction::Sample(SamplerSource::Constant(sampler))
+            | TextureFunction::SampleCompare(SamplerSource::Constant(sampler)) => {
                 sampler.words().try_for_each(|word| write!(f, " {word}"))
             }
             // It has no filter.
-            TextureFunction::Gather { sampler, .. } => {
+            TextureFunction::GatherCompare(SamplerSource::Constant(sampler))
+            | TextureFunction::Gather {
+                sampler: SamplerSource::Constant(sampler),
+                ..
+            } => {
                 let words = sampler.words().skip(1);
                 words.into_iter().try_for_each(|word| write!(f, " {word}"))
             }

@@ -145,9 +145,10 @@ impl<'a> Parser<'a> {
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
             | ParamKind::Threadgroup { .. } => Ok(place as u32),
-            ParamKind::Scalar { .. } | ParamKind::Texture(_) => {
+            ParamKind::Scalar { .. } | ParamKind::Texture(_) | ParamKind::Sampler => {
                 let is = match &param.kind {
                     ParamKind::Texture(_) => "a texture",
+                    ParamKind::Sampler => "a sampler",
                     _scalar => "a value",
                 };
                 let message = format!("`{}` is {is}, expected a buffer", shorten(&param.name));
@@ -169,7 +170,7 @@ impl<'a> Parser<'a> {
             ParamKind::Texture(texture) => (
                 format!(
                     "`{name}` is a {}, which has no {}",
-                    texture.dimension.name(),
+                    texture.name(),
                     extent_name(d)
                 ),
                 "all have `width`, those with rows `height`, and those with a third coordinate `slices`",
@@ -182,6 +183,10 @@ impl<'a> Parser<'a> {
             ),
             ParamKind::Scalar { .. } => (
                 format!("`{name}` is a value, expected a texture"),
+                "name a texture parameter",
+            ),
+            ParamKind::Sampler => (
+                format!("`{name}` is a sampler, expected a texture"),
                 "name a texture parameter",
             ),
         };
@@ -339,6 +344,11 @@ impl<'a> Parser<'a> {
         let param = &names.kernel.params[place];
         match param.kind {
             ParamKind::Scalar { .. } => Ok(LaunchNumber::Argument(place as u32)),
+            ParamKind::Sampler => {
+                let message = format!("`{}` is a sampler, expected a number", shorten(&param.name));
+                let error = Diagnostic::error(Rule::TypeMismatch, span, message);
+                Err(self.error(error.help("name an integer parameter")))
+            }
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
             | ParamKind::Threadgroup { .. }

@@ -1,6 +1,6 @@
 //! Reading textures: their types, and the functions that reach them.
 
-use invar_texture::{Address, Coordinates, Filter, Sampler};
+use invar_texture::{Address, Compare, Coordinates, Filter, Mip, Sampler};
 
 use super::kernel::{Body, Built};
 use super::parser::{Failed, Parsed};
@@ -8,30 +8,18 @@ use crate::diagnostic::Diagnostic;
 use crate::inst::Values;
 use crate::rules::Rule;
 use crate::span::Position;
-use crate::texture::{Dimension, TextureAccess, TextureFunction, TextureType};
+use crate::texture::{Dimension, SamplerSource, TextureAccess, TextureFunction, TextureType};
 
 /// Types of textures that other languages have and kernels cannot use yet.
-const OTHERS: [&str; 11] = [
-    "texture1d_array",
-    "texture2d_ms",
-    "texture2d_ms_array",
-    "texturecube",
-    "texturecube_array",
-    "texture_buffer",
-    "depth2d",
-    "depth2d_array",
-    "depth2d_ms",
-    "depthcube",
-    "depthcube_array",
-];
+const OTHERS: [&str; 2] = ["depth2d_ms", "depth2d_ms_array"];
 
 impl Body<'_, '_> {
     /// `texture2d f32 sample`.
     pub(super) fn texture_type(&mut self) -> Parsed<TextureType> {
         let word = self.parser.word().unwrap_or_default();
-        let help = "kernels have `texture1d`, `texture2d`, `texture2d_array` and `texture3d`";
-        let found = Dimension::ALL.into_iter().find(|d| d.name() == word);
-        let Some(dimension) = found else {
+        let help = "kernels have `texture1d`, `texture2d`, `texture3d`, `texturecube`, arrays of them such as \
+                    `texture2d_array`, `depth2d`, `depthcube` and arrays of them, `texture2d_ms`, `texture2d_ms_array` and `texture_buffer`";
+        let Some((dimension, is_depth)) = TextureType::arrangement(word) else {
             if OTHERS.contains(&word) {
                 let message = format!("a kernel cannot have a `{word}`");
                 let error = Diagnostic::error(Rule::Syntax, self.parser.token.span(), message);
@@ -48,16 +36,39 @@ impl Body<'_, '_> {
             return (self.parser).unexpected("`read`, `write`, `read_write` or `sample`");
         };
         self.parser.bump();
-        Ok(TextureType::new(dimension, component, access))
+        let ty = TextureType::new(dimension, component, access);
+        Ok(TextureType { is_depth, ..ty })
     }
 
     /// A function of a texture, after its word.
     pub(super) fn texture_function(&mut self, word: &str, start: Position) -> Parsed<Built> {
         let texture = self.memory()?;
         let mut args = Values::new();
+        let mut in_brackets = None;
         let function = match word {
-            "texture_width" => TextureFunction::Width,
-            "texture_height" => TextureFunction::Height,
+            "texture_width" => {
+                self.level(&mut args)?;
+                TextureFunction::Width
+            }
+            "texture_height" => {
+                self.level(&mut args)?;
+                TextureFunction::Height
+            }
+            "texture_levels" => TextureFunction::Levels,
+            "texture_samples" => TextureFunction::Samples,
+            "texture_fence" => TextureFunction::Fence,
+            "texture_sample_compare" => {
+                args = self.coordinates()?;
+                in_brackets = Some(args.len());
+                self.level(&mut args)?;
+                args.push(self.comma_operand()?);
+                TextureFunction::SampleCompare(self.sampler()?)
+            }
+            "texture_gather_compare" => {
+                args = self.coordinates()?;
+                args.push(self.comma_operand()?);
+                TextureFunction::GatherCompare(self.sampler()?)
+            }
             "texture_depth" => TextureFunction::Depth,
             "texture_array_size" => TextureFunction::ArraySize,
             "texture_gather" => {
@@ -68,15 +79,21 @@ impl Body<'_, '_> {
             }
             "texture_read" => {
                 args = self.coordinates()?;
+                in_brackets = Some(args.len());
+                self.level(&mut args)?;
                 TextureFunction::Read
             }
             "texture_write" => {
                 args = self.coordinates()?;
+                in_brackets = Some(args.len());
+                self.level(&mut args)?;
                 args.push(self.comma_operand()?);
                 TextureFunction::Write
             }
             _sample => {
                 args = self.coordinates()?;
+                in_brackets = Some(args.len());
+                self.level(&mut args)?;
                 TextureFunction::Sample(self.sampler()?)
             }
         };
@@ -84,8 +101,34 @@ impl Body<'_, '_> {
         let Some(texture) = texture else {
             return Ok(Built::Broken);
         };
+        // The level counts as one operand more, which must not be taken for a coordinate.
+        if let (Some(found), Some(ty)) = (in_brackets, self.builder.kernel().texture(texture))
+            && function.takes_level(ty.dimension)
+            && function.operands(ty.dimension, &args).at.len() != found
+        {
+            let coordinates = ty.dimension.coordinates();
+            let plural = if coordinates == 1 { "" } else { "s" };
+            let message = format!(
+                "`{}` of a {} has {coordinates} coordinate{plural} in brackets, found {found}",
+                function.name(),
+                ty.name()
+            );
+            let help = "write as many, and the level behind them: `[%x, %y] level %l`";
+            let span = self.parser.span_from(start);
+            self.error(Rule::TypeMismatch, span, message, help);
+            return Ok(Built::Broken);
+        }
         let result = self.builder.texture_function(texture, function, &args);
         Ok(result.map_or_else(Built::none, Built::one))
+    }
+
+    /// `level %l`, if it is there.
+    fn level(&mut self, args: &mut Values) -> Parsed<()> {
+        if !self.at_end() && self.parser.word() == Some("level") {
+            self.parser.bump();
+            args.push(self.operand()?);
+        }
+        Ok(())
     }
 
     /// `x`, or another component; the first if none is named.
@@ -117,8 +160,11 @@ impl Body<'_, '_> {
         }
     }
 
-    /// `linear repeat`: what a sample says of its sampler, to the end of the statement.
-    fn sampler(&mut self) -> Parsed<Sampler> {
+    /// `%s`, or `linear repeat`: what a sample says of its sampler, to the end of the statement.
+    fn sampler(&mut self) -> Parsed<SamplerSource> {
+        if let Some(sampler) = self.sampler_param()? {
+            return Ok(sampler);
+        }
         let mut sampler = Sampler::default();
         while !self.at_end() {
             let Some(word) = self.parser.word() else {
@@ -132,16 +178,19 @@ impl Body<'_, '_> {
             sampler = with;
             self.parser.bump();
         }
-        Ok(sampler)
+        Ok(sampler.into())
     }
 
-    fn no_property(&mut self, word: &str) -> Result<Sampler, Failed> {
+    fn no_property(&mut self, word: &str) -> Result<SamplerSource, Failed> {
         let filters = Filter::ALL.into_iter().map(Filter::name);
         let addresses = Address::ALL.into_iter().map(Address::name);
         let coordinates = Coordinates::ALL.into_iter().map(Coordinates::name);
-        let names = filters.chain(addresses).chain(coordinates);
+        let mips = Mip::ALL.into_iter().map(Mip::name);
+        let compares = Compare::ALL.into_iter().map(Compare::name);
+        let names = filters.chain(addresses).chain(coordinates).chain(mips);
+        let names = names.chain(compares);
         let help = "a sampler is `nearest` or `linear`, `clamp_to_edge`, `clamp_to_zero`, `repeat` or \
-                    `mirrored_repeat`, and `normalized` or `pixel`";
+                    `mirrored_repeat`, `normalized` or `pixel`, `mip_none`, `mip_nearest` or `mip_linear`, and compares as in `compare_less`";
         let what = "property of samplers";
         (self.parser).unknown(Rule::Syntax, what, word, names, help)
     }

@@ -399,10 +399,11 @@ pub(super) fn check_kernel(
                 if let Some(defect) = texture.defect() {
                     let message = format!("{} is a `{texture}`: {defect}", what());
                     let error = Diagnostic::error(Rule::TypeMismatch, param.span, message);
-                    errors.push(error.help("declare it of one of these, and `cast` its values"));
+                    errors.push(error.help("declare it as one of these, and `cast` values"));
                 }
                 true
             }
+            ParamKind::Sampler => true,
             ParamKind::Scalar { value } => match kernel.values.get(value.0 as usize) {
                 // That the value is there, `structure` says.
                 None => true,

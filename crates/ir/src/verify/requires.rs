@@ -81,7 +81,10 @@ impl Check<'_> {
         let (read, element) = match &param.kind {
             ParamKind::Buffer { access, element } => (*access == Access::Read, element),
             ParamKind::Constant { element } => (true, element),
-            ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } | ParamKind::Texture(_) => {
+            ParamKind::Threadgroup { .. }
+            | ParamKind::Scalar { .. }
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler => {
                 let message = format!("`%{}` holds nothing that a launch gives", param.name);
                 let help = "require something of the elements of a buffer";
                 return self.error(Rule::InvalidRequirement, message, help);
@@ -174,7 +177,8 @@ impl Check<'_> {
                     | ParamKind::Constant { .. }
                     | ParamKind::Threadgroup { .. },
                 ) => {}
-                Some(ParamKind::Scalar { .. } | ParamKind::Texture(_)) | None => {
+                Some(ParamKind::Scalar { .. } | ParamKind::Texture(_) | ParamKind::Sampler)
+                | None => {
                     self.malformed("asks for the length of what is no buffer");
                 }
             },

@@ -10,6 +10,7 @@ use crate::inst::{Inst, InstKind, MAX_NESTING, Memory, Region, Spaces, Value};
 use crate::module::{Kernel, Module, ParamKind};
 use crate::rules::Rule;
 use crate::span::Span;
+use crate::texture::SamplerSource;
 
 /// Checks it. Gives whether all ids are in range and the nesting is within limits, so that the kernel
 /// can be looked at further.
@@ -368,8 +369,17 @@ impl Walk<'_> {
     /// Ids and constants that are no values.
     fn operands(&mut self, inst: &Inst) {
         let span = inst.span;
-        inst.kind
-            .for_each_memory(|memory| self.use_memory(memory, span));
+        let sampler = match &inst.kind {
+            InstKind::Texture { function, .. } => function.sampler(),
+            _no_texture => None,
+        };
+        inst.kind.for_each_memory(|memory| {
+            // A sampler is no memory, and stands in its own place only.
+            let is_sampler = sampler == Some(SamplerSource::Param(memory));
+            if !is_sampler || !self.kernel.is_sampler(memory) {
+                self.use_memory(memory, span);
+            }
+        });
         match &inst.kind {
             InstKind::Const(constant) if !is_canonical(*constant) => {
                 let message = format!("a constant has bits outside {}", constant.scalar);

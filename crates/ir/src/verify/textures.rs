@@ -7,9 +7,9 @@ use crate::inst::{Inst, InstKind, Memory, Value};
 use crate::module::Kernel;
 use crate::rules::Rule;
 use crate::span::Span;
-use crate::texture::{TextureAccess, TextureFunction, TextureType};
-use crate::types::{Scalar, Type};
-use invar_texture::Filter;
+use crate::texture::{SamplerSource, TextureAccess, TextureFunction, TextureOperands, TextureType};
+use crate::types::Type;
+use invar_texture::{Filter, Mip, Sampler};
 
 /// What keeps an instruction that names a memory object from what it does, as far as textures are concerned.
 pub(super) fn check_use(kernel: &Kernel, inst: &Inst, errors: &mut Errors) {
@@ -56,12 +56,9 @@ impl Called<'_> {
             errors.push(error.help("declare the parameter as one, such as `texture2d f32 read`"));
             return None;
         };
-        if !self.function.is_of(ty.dimension) {
-            let message = format!(
-                "a {} has no `{}`",
-                ty.dimension.name(),
-                self.function.name()
-            );
+        let compares = self.function.compares();
+        if !self.function.is_of(ty.dimension) || compares && !ty.is_depth {
+            let message = format!("a {} has no `{}`", ty.name(), self.function.name());
             let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
             errors.push(error.help("use a function that such textures have, or another texture"));
             return None;
@@ -72,20 +69,24 @@ impl Called<'_> {
             errors.push(error.help("name one of them"));
             return None;
         }
+        let operands = self.function.operands(ty.dimension, self.args);
+        let TextureOperands { at, level, value } = operands;
         let expected = self.function.operand_count(ty.dimension);
-        if self.args.len() != expected {
+        if self.args.len() != expected + usize::from(level.is_some()) {
             let plural = if expected == 1 { "" } else { "s" };
             let message = format!(
                 "`{}` of a {} takes {expected} operand{plural}, found {}",
                 self.function.name(),
-                ty.dimension.name(),
+                ty.name(),
                 self.args.len()
             );
             let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
-            errors.push(error.help("write its coordinates in brackets: `[%x, %y]`"));
+            errors.push(error.help(match ty.dimension.has_levels() {
+                true => "write its coordinates in brackets: `[%x, %y]`",
+                false => "write its coordinates in brackets, and no level: it has one",
+            }));
             return None;
         }
-        let at = &self.args[..ty.dimension.coordinates().min(self.args.len())];
         let axes = match self.function.samples() {
             true => ty.dimension.axes(),
             false => 0,
@@ -93,33 +94,82 @@ impl Called<'_> {
         for (number, value) in at.iter().enumerate().filter(|(_, v)| !is_poison(**v)) {
             self.coordinate(*value, number < axes, errors);
         }
-        if let (TextureFunction::Write, Some(value)) = (self.function, self.args.last())
-            && self.kernel.ty(*value) != ty.texel()
-            && !is_poison(*value)
+        if let Some(level) = level.filter(|level| !is_poison(*level)) {
+            self.coordinate(level, self.function.samples(), errors);
+        }
+        if let Some(reference) = value.filter(|value| compares && !is_poison(*value)) {
+            self.coordinate(reference, true, errors);
+        }
+        if let Some(value) = value
+            && self.kernel.ty(value) != ty.texel()
+            && !is_poison(value)
+            && !compares
         {
             let message = format!(
                 "the value of a texel (`{}`) has type {}, expected {}",
-                self.kernel.value_name(*value),
-                self.kernel.ty(*value),
+                self.kernel.value_name(value),
+                self.kernel.ty(value),
                 ty.texel()
             );
             let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
             errors.push(error.help("`construct` four components; a format drops those it lacks"));
         }
         self.access(ty, errors);
-        if let TextureFunction::Sample(sampler) = self.function
-            && sampler.filter == Filter::Linear
-            && ty.component != Scalar::F32
-        {
+        match self.function.sampler() {
+            Some(SamplerSource::Param(param)) if !self.kernel.is_sampler(param) => {
+                let message = format!("`{}` goes by what is no sampler", self.function.name());
+                let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+                errors.push(error.help("declare the parameter as one: `%s: sampler`"));
+            }
+            // What the dispatch gives is seen then.
+            Some(SamplerSource::Param(_)) | None => {}
+            Some(SamplerSource::Constant(sampler)) => {
+                if compares && sampler.compare.is_none() {
+                    let message = format!("`{}` by a sampler that does not", self.function.name());
+                    let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+                    errors
+                        .push(error.help("write what it compares behind it, as in `compare_less`"));
+                }
+                if let TextureFunction::Sample(_) | TextureFunction::SampleCompare(_) =
+                    self.function
+                {
+                    self.sampler(ty, sampler, level.is_some(), errors);
+                }
+            }
+        }
+        Some(self.function.result(ty))
+    }
+
+    /// What a sampler must be for a texture.
+    fn sampler(&self, ty: TextureType, sampler: Sampler, has_level: bool, errors: &mut Errors) {
+        let mut refuse = |message: String, help: &str| {
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help(help));
+        };
+        if sampler.mixes() && !ty.component.is_float() {
             let message = format!(
                 "a linear sample of `{}`, whose components are {}",
                 self.name(),
                 ty.component
             );
-            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
-            errors.push(error.help("sample it `nearest`: integers are not filtered"));
+            let help = match sampler.filter {
+                Filter::Linear => "sample it `nearest`: integers are not filtered",
+                Filter::Nearest => "sample it `mip_nearest`: integers are not filtered",
+            };
+            refuse(message, help);
         }
-        Some(self.function.result(ty))
+        let is_first = sampler.mip == Mip::None;
+        if !is_first && !ty.dimension.has_levels() {
+            let message = format!("a {} has one level", ty.name());
+            refuse(message, "leave out which levels a sample is made of");
+        }
+        if is_first && has_level {
+            let message = format!(
+                "a sample of `{}` has a level, and its sampler takes the first",
+                self.name()
+            );
+            refuse(message, "write `mip_nearest` or `mip_linear` behind it");
+        }
     }
 
     fn name(&self) -> &str {
@@ -156,14 +206,23 @@ impl Called<'_> {
                 let fits = ty.access.memory().can_write();
                 (fits, "this writes", "`write` or `read_write`")
             }
-            TextureFunction::Sample(_) | TextureFunction::Gather { .. } => {
+            TextureFunction::Fence => {
+                let fits = ty.access == TextureAccess::ReadWrite;
+                (fits, "this reads and writes", "`read_write`")
+            }
+            TextureFunction::Sample(_)
+            | TextureFunction::Gather { .. }
+            | TextureFunction::SampleCompare(_)
+            | TextureFunction::GatherCompare(_) => {
                 let fits = ty.access == TextureAccess::Sample;
                 (fits, "this samples", "`sample`")
             }
             TextureFunction::Width
             | TextureFunction::Height
             | TextureFunction::Depth
-            | TextureFunction::ArraySize => return,
+            | TextureFunction::ArraySize
+            | TextureFunction::Levels
+            | TextureFunction::Samples => return,
         };
         if !fits {
             let message = format!(

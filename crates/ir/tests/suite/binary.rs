@@ -377,15 +377,15 @@ fn textures_are_version_5() {
     let bytes = binary::encode(&module.without_spans());
     let no_span: &[u8] = b"\0\0\0\0\0\0";
     let parts: &[&[u8]] = &[
-        b"\x01t\x04\0\x0b\x03", // parameter `t`: a texture of two dimensions, f32, to sample
+        b"\x01t\x04\0\x0b\x03\0", // parameter `t`: a texture of two dimensions, f32, to sample
         no_span,
         b"\x01u\x02\0", // parameter `u`: a value, number 0
         no_span,
     ];
     let parts = parts.concat();
     assert!(bytes.windows(parts.len()).any(|w| w == parts));
-    // A sample of parameter 0: linear, repeat, normalized; at value 0 twice.
-    let sample = b"\x19\0\0\x02\x01\x02\0\x02\0\0\x01\x01";
+    // A sample of parameter 0, by a constant: linear, repeat, normalized, of the first level, without a comparison; at value 0 twice.
+    let sample = b"\x19\0\0\x02\0\x01\x02\0\0\0\x02\0\0\x01\x01";
     assert!(
         bytes.windows(sample.len()).any(|w| w == sample),
         "{bytes:x?}"

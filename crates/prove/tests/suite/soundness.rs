@@ -50,7 +50,7 @@ pub fn varied(case: &Case, random: &mut Random) -> Case {
                     only.bits = vary(only.bits, 64);
                 }
             }
-            Data::List(_) | Data::Length(_) => {}
+            Data::List(_) | Data::Length(_) | Data::Texture { .. } | Data::Sampler(_) => {}
         }
     }
     case
@@ -104,7 +104,11 @@ fn at_the_edge(module: &Verified, case: &Case, report: &Report, beyond: i128) ->
             Data::Random { count, .. } | Data::Zeros(count) | Data::Iota(count) => {
                 *count = elements;
             }
-            Data::List(_) | Data::Scalar(_) | Data::Length(_) => {}
+            Data::List(_)
+            | Data::Scalar(_)
+            | Data::Length(_)
+            | Data::Texture { .. }
+            | Data::Sampler(_) => {}
         }
     }
     (edge != *case).then_some(edge)

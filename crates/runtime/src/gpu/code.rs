@@ -92,7 +92,10 @@ impl Msl {
                 (ParamKind::Constant { .. }, Argument::Buffer(_)) => Binding::Param(i, false),
                 (ParamKind::Scalar { .. }, Argument::Buffer(_)) => Binding::Values,
                 (_, Argument::Threadgroup(_))
-                | (ParamKind::Threadgroup { .. } | ParamKind::Texture(_), _) => return None,
+                | (ParamKind::Threadgroup { .. } | ParamKind::Texture(_) | ParamKind::Sampler, _) =>
+                {
+                    return None;
+                }
             });
         }
         if source.lengths.is_some() {

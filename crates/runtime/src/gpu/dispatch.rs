@@ -368,7 +368,8 @@ impl Gpu {
             ParamKind::Constant { .. }
             | ParamKind::Scalar { .. }
             | ParamKind::Threadgroup { .. }
-            | ParamKind::Texture(_) => false,
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler => false,
         };
         let GpuArg::Buffer(b) = args[second] else {
             return Ok(());

@@ -245,7 +245,8 @@ impl Job {
                     | ParamKind::Constant { .. }
                     | ParamKind::Scalar { .. }
                     | ParamKind::Threadgroup { .. }
-                    | ParamKind::Texture(_) => None,
+                    | ParamKind::Texture(_)
+                    | ParamKind::Sampler => None,
                 })
         };
         for (arg, _) in written() {

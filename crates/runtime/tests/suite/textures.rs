@@ -2,15 +2,16 @@
 //! gives, byte for byte; so does every `; run:` line of `tests/ir/textures`.
 
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::Path;
 
-use invar_conformance::{Side, owned, run_guarded};
+use invar_conformance::{Floats, Options as RandomOptions, Side, compare, owned, run_guarded};
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, Dispatch, Options, run};
 use invar_ir::text::case::{cases, files};
 use invar_ir::text::data::philox4x32_10;
 use invar_ir::texture::{component, stored};
-use invar_ir::{ElementType, Module, Scalar, text, verify};
+use invar_ir::{Diagnostics, ElementType, Module, Scalar, Verified, text, verify};
 use invar_runtime::{Device, Error, Grid, PixelFormat, TextureShape};
 
 /// Sizes of textures that the tests have.
@@ -414,6 +415,51 @@ fn v5_every_dimension_gives_what_the_reference_gives() {
             let dispatch = Grid::threads(threads).threadgroup([4, 4, 2]);
             everywhere(&module, dispatch, &args, Scalar::F32);
         }
+    }
+}
+
+/// Which random kernels: `INVAR_RANDOM_KERNELS`, a number of them or `FIRST..END`, else few.
+fn seeds() -> Range<u64> {
+    let wanted = std::env::var("INVAR_RANDOM_KERNELS").unwrap_or_default();
+    let number = |text: &str| text.parse().expect("a number of seeds");
+    match wanted.split_once("..") {
+        Some((first, end)) => number(first)..number(end),
+        None if wanted.is_empty() => 0..150,
+        None => 0..number(&wanted),
+    }
+}
+
+#[test]
+fn random_kernels_with_textures_give_what_the_reference_gives() {
+    for device in devices() {
+        let mut options = RandomOptions {
+            textures: true,
+            ..RandomOptions::default()
+        };
+        if is_gpu(&device) {
+            options.floats = Floats::Exact;
+            options.scalars.retain(|s| *s != Scalar::F64);
+            options.simdgroup_size = None;
+            options.wide_atomics = false;
+            options.memory_orders = false;
+        }
+        let mut target =
+            |module: &Verified, kernel: &str, dispatch: &Dispatch, args: &mut [Arg<'static>]| {
+                let program = device.compile(module, kernel);
+                let run =
+                    program.and_then(|p| device.queue().run_host(&p, *dispatch, args)?.wait());
+                run.map(|_| ())
+                    .map_err(|e: Error| -> Diagnostics { e.into_diagnostics() })
+            };
+        let seeds = match is_gpu(&device) && std::env::var("INVAR_RANDOM_KERNELS").is_err() {
+            true => 0..30,
+            false => seeds(),
+        };
+        let count = seeds.end - seeds.start;
+        let summary =
+            compare(&mut target, &options, seeds).unwrap_or_else(|e| panic!("{device:?}: {e}"));
+        println!("{device:?}: {summary:?}");
+        assert!(summary.same * 2 > count, "{device:?}: {summary:?}");
     }
 }
 

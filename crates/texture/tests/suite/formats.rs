@@ -2,7 +2,7 @@
 
 use half::f16;
 use invar_texture::format::{decode, encode};
-use invar_texture::{Coding, PixelFormat, srgb};
+use invar_texture::{Coding, PixelFormat, shared, srgb};
 
 /// The codings of channels, with their bits.
 fn codings() -> Vec<(Coding, u32)> {
@@ -219,4 +219,39 @@ fn every_small_float_is_a_float_and_comes_back() {
         }
         assert_eq!(encode(Coding::Float, bits, (-1.0f32).to_bits()), 0);
     }
+}
+
+#[test]
+fn floats_that_share_an_exponent_are_the_nearest_there_are() {
+    // By the formulas of the Vulkan specification ("RGB to Shared Exponent Conversion") in double precision.
+    let golden = |numbers: [f32; 3]| {
+        let clamped = numbers.map(|x| f64::from(x).clamp(0.0, 65408.0));
+        let largest = clamped.into_iter().fold(0.0, f64::max);
+        let least = largest.log2().floor().max(-16.0);
+        let exponent = least as i32 + 16;
+        let fractions = |e: i32, c: f64| (c / 2f64.powi(e - 24) + 0.5).floor();
+        let carried = fractions(exponent, largest) == 512.0;
+        let exponent = exponent + i32::from(carried);
+        clamped.map(|c| fractions(exponent, c) * 2f64.powi(exponent - 24))
+    };
+    let mut numbers = vec![
+        0.0, 1e-9, 3e-8, 6.1e-5, 0.1, 0.5, 0.999, 1.0, 511.5, 512.0, 65408.0, 1e9, -2.0,
+    ];
+    numbers.extend((0..40).map(|i| 1.7f32.powi(i - 25)));
+    for r in &numbers {
+        for b in &numbers {
+            let given = [*r, 0.37, *b];
+            let word = shared::encode(given);
+            let got = shared::decode(word).map(f64::from);
+            assert_eq!(got, golden(given), "{given:?}");
+            // What a word stands for comes back.
+            let again = shared::decode(word);
+            assert_eq!(shared::decode(shared::encode(again)), again);
+        }
+    }
+    assert_eq!(shared::encode([f32::NAN, -1.0, -0.0]), 0);
+    let largest = shared::decode(shared::encode([f32::INFINITY, 65408.0, 7e4]));
+    assert_eq!(largest, [65408.0; 3]);
+    let texel = PixelFormat::Rgb9E5Float.decode(&0xffff_ffffu32.to_le_bytes());
+    assert_eq!(texel.map(f32::from_bits), [65408.0, 65408.0, 65408.0, 1.0]);
 }

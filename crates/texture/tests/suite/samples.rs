@@ -69,6 +69,7 @@ fn samples_are_those_of_the_specification() {
                     filter,
                     address,
                     coordinates,
+                    ..Sampler::default()
                 };
                 // Odd parts of a size that is none: no coordinate lies on an edge between texels.
                 for i in -60..60 {
@@ -103,6 +104,7 @@ fn coordinates_that_are_no_places_lead_to_texels_all_the_same() {
                 filter,
                 address,
                 coordinates: Coordinates::Normalized,
+                ..Sampler::default()
             };
             for coordinate in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e38, -1e38] {
                 let x = axis(coordinate, WIDTH, sampler);
@@ -171,6 +173,9 @@ fn v5_samples_of_one_and_three_dimensions_weigh_what_is_around() {
             at: [x, y, z],
             axes: 3,
             element: None,
+            lod: None,
+            is_cube: false,
+            reference: None,
         };
         let got = f32::from_bits(sample(shape, &bytes, linear, place).components[0]);
         let mut expected = 0.0;
@@ -195,6 +200,9 @@ fn v5_samples_of_one_and_three_dimensions_weigh_what_is_around() {
         at: [1.25, 0.0, 0.0],
         axes: 1,
         element: None,
+        lod: None,
+        is_cube: false,
+        reference: None,
     };
     let got = sample(row, &bytes, linear, place);
     assert_eq!(f32::from_bits(got.components[0]), 0.25 * 0.0 + 0.75 * 1.0);
@@ -213,6 +221,9 @@ fn an_array_has_elements_that_do_not_mix() {
             at: [0.5, 0.5, 0.0],
             axes: 2,
             element: Some(element),
+            lod: None,
+            is_cube: false,
+            reference: None,
         };
         sample(shape, &bytes, linear, place)
     };

@@ -56,7 +56,8 @@ fn findings(
             )
             .map_err(|e| e.to_string())?;
             let outputs = report.outputs.iter().cloned();
-            let after: Vec<_> = outputs.map(Arg::OwnedBuffer).collect();
+            let after = bound.args.iter().zip(outputs);
+            let after: Vec<Arg> = after.map(|(arg, bytes)| arg.holding(bytes)).collect();
             let wrong = mismatches(&module, case, &after, &after, &mut files);
             for finding in wrong.into_iter().chain(report.diagnostics) {
                 if !found.contains(&finding) {

@@ -1,6 +1,6 @@
 //! What is not supported is refused with its name and line; nothing panics.
 
-use invar_ir::{Diagnostics, Rule};
+use invar_ir::{Diagnostics, ParamKind, Rule};
 use invar_wgsl::{Shader, read};
 
 fn refused(text: &str) -> (Rule, u32, String) {
@@ -15,32 +15,77 @@ fn refused(text: &str) -> (Rule, u32, String) {
 }
 
 #[test]
-fn textures_are_refused_by_name() {
+fn textures_that_are_not_supported_are_refused_by_name() {
+    let load = "textureLoad(picture, vec2i(0), 0)";
+    for (ty, use_of, named) in [
+        (
+            "texture_depth_multisampled_2d",
+            load,
+            "texture_depth_multisampled_2d",
+        ),
+        (
+            "texture_3d<f32>",
+            "textureLoad(picture, vec3i(0), 1)",
+            "a level other than 0",
+        ),
+    ] {
+        let (rule, _, message) = refused(&format!(
+            "@group(0) @binding(0) var picture: {ty};
+            @compute @workgroup_size(1) fn main() {{ let x = {use_of}; }}",
+        ));
+        assert_eq!(rule, Rule::UnsupportedFeature);
+        assert!(message.contains(named), "{ty}: {message}");
+    }
     let (rule, line, message) = refused(
-        "@group(0) @binding(0) var<storage, read_write> y: array<f32>;
-         @group(0) @binding(1) var picture: texture_2d<f32>;
+        "@group(0) @binding(0) var picture: texture_2d<f32>;
+         @group(0) @binding(1) var how: sampler;
          @compute @workgroup_size(1)
-         fn main() { y[0] = textureLoad(picture, vec2i(0), 0).x; }",
+         fn main() { let x = textureSampleLevel(picture, how, vec2f(0.5), 0.0, vec2i(1)); }",
     );
-    assert_eq!((rule, line), (Rule::UnsupportedFeature, 2));
-    assert!(
-        message.contains("texture") && message.contains("`picture`"),
-        "{message}"
-    );
+    assert_eq!((rule, line), (Rule::UnsupportedFeature, 4));
+    assert!(message.contains("a sample with an offset"), "{message}");
 }
 
 #[test]
-fn other_entry_points_of_a_file_with_textures_are_taken() {
+fn other_entry_points_of_a_file_with_depths_are_taken() {
     let text = "
-        @group(0) @binding(0) var picture: texture_storage_2d<rgba8unorm, write>;
-        @compute @workgroup_size(1) fn draws() { textureStore(picture, vec2i(0), vec4f()); }
+        @group(0) @binding(0) var sky: texture_depth_multisampled_2d;
+        @compute @workgroup_size(1) fn looks() { let size = textureDimensions(sky); }
         @compute @workgroup_size(1) fn computes() {}
         @fragment fn shades() {}";
     let shader = Shader::parse("both.wgsl", text).expect("a shader");
-    assert_eq!(shader.entries().collect::<Vec<_>>(), ["draws", "computes"]);
+    assert_eq!(shader.entries().collect::<Vec<_>>(), ["looks", "computes"]);
     assert!(shader.kernels(Some("computes"), &[]).is_ok());
-    assert!(shader.kernels(Some("draws"), &[]).is_err());
+    assert!(shader.kernels(Some("looks"), &[]).is_err());
     assert!(shader.kernels(Some("shades"), &[]).is_err());
+}
+
+#[test]
+fn a_storage_texture_demands_a_format() {
+    let text = "
+        @group(0) @binding(3) var small: texture_storage_2d<rg11b10ufloat, write>;
+        @group(1) @binding(0) var whole: texture_2d<u32>;
+        @compute @workgroup_size(1) fn draws() {
+            textureStore(small, vec2u(), vec4f(textureLoad(whole, vec2u(), 0)));
+        }";
+    let shader = Shader::parse("draws.wgsl", text).expect("a shader");
+    let kernels = shader.kernels(None, &[]).expect("kernels");
+    let resources = &kernels.entries[0].resources;
+    let formats = resources.iter().map(|r| r.format.map(|f| f.name()));
+    assert_eq!(formats.collect::<Vec<_>>(), [Some("rg11b10float"), None]);
+    assert_eq!(
+        (resources[0].group, resources[0].binding),
+        (Some(0), Some(3))
+    );
+    let params = &kernels.module.kernels[0].params;
+    let types = params.iter().map(|p| match &p.kind {
+        ParamKind::Texture(ty) => ty.to_string(),
+        _none => String::new(),
+    });
+    assert_eq!(
+        types.collect::<Vec<_>>(),
+        ["texture2d f32 write", "texture2d u32 sample"]
+    );
 }
 
 #[test]

@@ -87,7 +87,8 @@ pub fn run_native(
             ParamKind::Constant { .. }
             | ParamKind::Scalar { .. }
             | ParamKind::Threadgroup { .. }
-            | ParamKind::Texture(_) => false,
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler => false,
         };
         if !is_written {
             guarded.forbid_writes().map_err(|e| e.to_string())?;

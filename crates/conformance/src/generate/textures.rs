@@ -1,0 +1,266 @@
+//! Textures: some that every thread reads and samples wherever it likes, and some of which each thread has a texel
+//! that it alone writes.
+
+use invar_ir::texture::{Address, Coordinates, Filter, Mip, component};
+use invar_ir::{
+    Dimension, Level, Memory, Op, SamplerSource, Scalar, TextureAccess, TextureFunction,
+    TextureType, Type, Value,
+};
+use invar_texture::{Numbers, PixelFormat, Sampler, TextureShape};
+
+use super::generator::{Floats, Generator};
+use crate::case::Data;
+
+/// Texels in a row of a texture of which each thread has one.
+const COLUMNS: [u32; 4] = [1, 7, 16, 33];
+
+/// A texture of a kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Picture {
+    memory: Memory,
+    ty: TextureType,
+    shape: TextureShape,
+    /// Whether each thread has a texel of its own.
+    own: bool,
+}
+
+impl Generator<'_> {
+    /// Parameters that are textures. `total` is how many threads the grid's threadgroups have when full.
+    pub(super) fn declare_textures(&mut self, total: u64) {
+        if !self.options.textures {
+            return;
+        }
+        let all = PixelFormat::ALL.iter().copied();
+        let formats: Vec<PixelFormat> = all
+            .filter(|format| self.is_ieee() || format.numbers() != Numbers::Float)
+            .collect();
+        for i in 0..1 + self.random.below(2) {
+            let format = self.random.pick(&formats);
+            let dimension = self.random.pick(&Dimension::ALL);
+            let extent = |g: &mut Self| 1 + g.random.below(9) as u32;
+            let width = extent(self);
+            let height = match TextureFunction::Height.is_of(dimension) {
+                true if dimension.is_cube() => width,
+                true => extent(self),
+                false => 1,
+            };
+            let mut shape = TextureShape::new(format, width, height);
+            let mut depth = match dimension.is_array() || dimension == Dimension::D3 {
+                true => 1 + self.random.below(4) as u32,
+                false => 1,
+            };
+            if dimension.is_cube() {
+                depth *= 6;
+            }
+            shape = shape.and_then(|s| s.with_depth(depth));
+            if dimension.has_samples() {
+                let samples = self.random.pick(&[2, 4, 8]);
+                shape = shape.and_then(|s| s.with_samples(samples));
+            }
+            if dimension.has_levels() {
+                let levels = 1 + self.random.below(4) as u32;
+                shape = shape.and_then(|s| s.with_levels(levels.min(s.most_levels())));
+            }
+            let access = match dimension.axes() {
+                0 => TextureAccess::Read,
+                _ => self
+                    .random
+                    .pick(&[TextureAccess::Sample, TextureAccess::Read]),
+            };
+            let Ok(shape) = shape else { continue };
+            self.picture(&format!("image{i}"), shape, (dimension, access), false);
+        }
+        for i in 0..self.random.below(3) {
+            let ty = self.random.pick(&self.pictures.clone()).ty;
+            let sampler = self.sampler(ty);
+            let source = self.k.sampler(&format!("how{i}"));
+            self.data.push(Data::Sampler(sampler));
+            self.samplers.push((source, sampler));
+        }
+        for i in 0..1 + self.random.below(2) {
+            let format = self.random.pick(&formats);
+            let columns = self.random.pick(&COLUMNS);
+            let rows = (total.div_ceil(columns.into()) as u32).max(1);
+            // Some threads have none.
+            let rows = if self.random.one_in(4) {
+                rows.div_ceil(2)
+            } else {
+                rows
+            };
+            let access = self
+                .random
+                .pick(&[TextureAccess::ReadWrite, TextureAccess::Write]);
+            let Ok(shape) = TextureShape::new(format, columns, rows) else {
+                continue;
+            };
+            self.picture(&format!("own{i}"), shape, (Dimension::D2, access), true);
+        }
+    }
+
+    /// Whether devices agree on all floats; else textures are of integers, and read.
+    fn is_ieee(&self) -> bool {
+        self.options.floats == Floats::Ieee
+    }
+
+    fn picture(
+        &mut self,
+        name: &str,
+        shape: TextureShape,
+        (dimension, access): (Dimension, TextureAccess),
+        own: bool,
+    ) {
+        let wide = component(shape.format);
+        let narrow = match wide {
+            Scalar::I32 => Scalar::I16,
+            Scalar::U32 => Scalar::U16,
+            _float => Scalar::F16,
+        };
+        let is_narrow = self.options.scalars.contains(&narrow) && self.random.one_in(3);
+        let ty = TextureType::new(dimension, if is_narrow { narrow } else { wide }, access);
+        let memory = self.k.texture(name, ty);
+        let seed = self.random.below(1000) as u64;
+        self.data.push(Data::Texture { shape, seed });
+        self.pictures.push(Picture {
+            memory,
+            ty,
+            shape,
+            own,
+        });
+    }
+
+    /// A function of a texture.
+    pub(super) fn texture(&mut self) {
+        if self.pictures.is_empty() {
+            return self.operation();
+        }
+        let picture = self.random.pick(&self.pictures.clone());
+        let (function, args) = match picture.own {
+            true => self.own_texel(picture),
+            false => self.look(picture),
+        };
+        if let Some(value) = self.k.texture_function(picture.memory, function, &args) {
+            let level = match function.is_query() && args.is_empty() {
+                true => Level::Grid,
+                false => Level::Varying,
+            };
+            self.add(value, level);
+        }
+    }
+
+    /// Reads or writes this thread's texel, seldom one that is nowhere.
+    fn own_texel(&mut self, picture: Picture) -> (TextureFunction, Vec<Value>) {
+        let columns = self.constant_u32(picture.shape.width);
+        let mut x = self.k.rem(self.thread, columns);
+        let y = self.k.div(self.thread, columns);
+        if self.random.one_in(8) {
+            let nowhere = self.constant_u32(picture.shape.width);
+            let outside = self.condition();
+            x = self.k.select(x, nowhere, outside);
+        }
+        let reads = picture.ty.access == TextureAccess::ReadWrite && self.random.one_in(3);
+        if reads {
+            return (TextureFunction::Read, vec![x, y]);
+        }
+        let value = self.get(picture.ty.texel()).value;
+        (TextureFunction::Write, vec![x, y, value])
+    }
+
+    /// Reads or samples anywhere, or asks for a size.
+    fn look(&mut self, picture: Picture) -> (TextureFunction, Vec<Value>) {
+        let Picture { ty, shape, .. } = picture;
+        let dimension = ty.dimension;
+        let samples =
+            self.is_ieee() && ty.access == TextureAccess::Sample && !self.random.one_in(4);
+        let sampler = self.sampler(ty);
+        let function = match self.random.below(8) {
+            0 => self.random.pick(&[
+                TextureFunction::Width,
+                TextureFunction::Height,
+                TextureFunction::Depth,
+                TextureFunction::ArraySize,
+                TextureFunction::Levels,
+                TextureFunction::Samples,
+            ]),
+            1 if samples => TextureFunction::Gather {
+                component: self.random.below(4) as u8,
+                sampler: SamplerSource::Constant(Sampler {
+                    filter: Filter::Nearest,
+                    mip: Mip::None,
+                    ..sampler
+                }),
+            },
+            _ if samples => TextureFunction::Sample(self.source(sampler)),
+            _ => TextureFunction::Read,
+        };
+        let function = match function.is_of(dimension) {
+            true => function,
+            false => TextureFunction::Read,
+        };
+        let mut args = Vec::new();
+        if !function.is_query() {
+            let extents = dimension.extents(shape, 0);
+            for (number, axis) in dimension.counted().iter().enumerate() {
+                args.push(match function.samples() && number < dimension.axes() {
+                    true => self.place_between(),
+                    false => self.free_index(extents[*axis].into()),
+                });
+            }
+        }
+        let of_first = TextureFunction::Sample(SamplerSource::Constant(sampler));
+        let may = function != of_first || sampler.mip != Mip::None;
+        if function.takes_level(dimension) && may && !self.random.one_in(3) {
+            args.push(match function.samples() {
+                true => self.place_between(),
+                false => self.free_index(shape.levels.into()),
+            });
+        }
+        (function, args)
+    }
+
+    /// A sampler as the kernel says it, or as the launch does.
+    fn source(&mut self, sampler: Sampler) -> SamplerSource {
+        let known = self.samplers.iter().filter(|(_, of)| *of == sampler);
+        match known.copied().next() {
+            Some((source, _)) => source,
+            None => SamplerSource::Constant(sampler),
+        }
+    }
+
+    /// How a texture may be sampled: often as a sampler of the launch says.
+    fn sampler(&mut self, ty: TextureType) -> Sampler {
+        if !self.samplers.is_empty() && self.random.one_in(2) {
+            let sampler = self.random.pick(&self.samplers.clone()).1;
+            let fits = ty.component.is_float() || !sampler.mixes();
+            if fits && (ty.dimension.has_levels() || sampler.mip == Mip::None) {
+                return sampler;
+            }
+        }
+        let mut sampler = Sampler {
+            filter: self.random.pick(&Filter::ALL),
+            address: self.random.pick(&Address::ALL),
+            coordinates: self.random.pick(&Coordinates::ALL),
+            mip: self.random.pick(&Mip::ALL),
+            compare: None,
+        };
+        if !ty.component.is_float() {
+            sampler.filter = Filter::Nearest;
+            sampler.mip = self.random.pick(&[Mip::None, Mip::Nearest]);
+        }
+        if !ty.dimension.has_levels() {
+            sampler.mip = Mip::None;
+        }
+        sampler
+    }
+
+    /// Any `f32`, in most threads one that is not far from a texture.
+    fn place_between(&mut self) -> Value {
+        if self.random.one_in(4) {
+            return self.get(Type::F32).value;
+        }
+        let number = self.free_index(12);
+        let number = self.k.cast(number, Type::F32);
+        let scale = self.random.pick(&[0.25f32, 0.3, 1.0]);
+        let scale = self.k.const_f32(scale);
+        self.k.op(Op::Mul, (), &[number, scale])
+    }
+}

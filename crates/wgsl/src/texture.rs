@@ -1,0 +1,338 @@
+//! Textures: variables that are parameters, loads and stores of texels, samples, and sizes.
+//!
+//! A storage texture's format is what a browser demands of a texture that is bound; it comes with the variable
+//! ([`crate::Resource::format`]), and a kernel does not depend on it. A load is of a level, which a storage texture
+//! has one of, and textures of one and three dimensions here too.
+//!
+//! Deliberately absent: samples that choose their level by what neighbours sample, and textures of depths with several samples, or external.
+
+use invar_ir::{
+    Dimension, Memory, SamplerSource, Scalar, TextureAccess, TextureFunction, TextureType, Type,
+    Value,
+};
+use invar_texture::PixelFormat;
+use naga::{
+    Expression, GlobalVariable, Handle, ImageClass, ImageDimension, ImageQuery, SampleLevel,
+    ScalarKind, StorageAccess, StorageFormat, TypeInner,
+};
+
+use crate::Resource;
+use crate::layout::scalar;
+use crate::translate::{Done, Translator};
+use crate::value::{Index, Val};
+
+/// What an image expression of naga loads.
+pub(crate) struct Load {
+    pub image: Handle<Expression>,
+    pub coordinate: Handle<Expression>,
+    pub element: Option<Handle<Expression>>,
+    pub sample: Option<Handle<Expression>>,
+    pub level: Option<Handle<Expression>>,
+}
+
+/// The pixel format of a storage texture.
+fn pixel_format(format: StorageFormat) -> Option<PixelFormat> {
+    let name = format!("{format:?}").to_lowercase();
+    PixelFormat::from_name(&name.replace("ufloat", "float"))
+}
+
+impl Translator<'_> {
+    /// The type of a texture variable, and the format that it demands.
+    fn texture_type(&self, inner: &TypeInner) -> Done<(TextureType, Option<PixelFormat>)> {
+        let TypeInner::Image {
+            dim,
+            arrayed,
+            class,
+        } = *inner
+        else {
+            return Err(self.unexpected("a texture that is none"));
+        };
+        let dimension = match (dim, arrayed) {
+            (ImageDimension::D1, false) => Dimension::D1,
+            (ImageDimension::D1, true) => Dimension::D1Array,
+            (ImageDimension::D2, false) => Dimension::D2,
+            (ImageDimension::D2, true) => Dimension::D2Array,
+            (ImageDimension::D3, false) => Dimension::D3,
+            (ImageDimension::D3, true) => return Err(self.refuse("an array of `texture_3d`")),
+            (ImageDimension::Cube, false) => Dimension::Cube,
+            (ImageDimension::Cube, true) => Dimension::CubeArray,
+        };
+        let dimension = match (class, dimension) {
+            (ImageClass::Sampled { multi: true, .. }, Dimension::D2) => Dimension::D2Ms,
+            (_, dimension) => dimension,
+        };
+        let of = |kind: ScalarKind| scalar(naga::Scalar { kind, width: 4 });
+        let (component, access, format) = match class {
+            ImageClass::Sampled { kind, multi: true } => (of(kind), TextureAccess::Read, None),
+            ImageClass::Sampled { kind, multi: false } => (of(kind), TextureAccess::Sample, None),
+            ImageClass::Depth { multi: true } => {
+                return Err(self.refuse("a `texture_depth_multisampled_2d`"));
+            }
+            ImageClass::Depth { multi: false } => (Some(Scalar::F32), TextureAccess::Sample, None),
+            ImageClass::External => return Err(self.refuse("a `texture_external`")),
+            ImageClass::Storage { format, access } => {
+                let Some(pixels) = pixel_format(format) else {
+                    return Err(self.refuse(&format!("a texture of {format:?}")));
+                };
+                if access.contains(StorageAccess::ATOMIC) {
+                    return Err(self.refuse("a texture for atomics"));
+                }
+                let loads = access.contains(StorageAccess::LOAD);
+                let stores = access.contains(StorageAccess::STORE);
+                let access = match (loads, stores) {
+                    (true, true) => TextureAccess::ReadWrite,
+                    (false, _) => TextureAccess::Write,
+                    (true, false) => TextureAccess::Read,
+                };
+                let kind = naga::Scalar::from(format).kind;
+                (of(kind), access, Some(pixels))
+            }
+        };
+        let Some(component) = component else {
+            return Err(self.unexpected("a texture of no numbers"));
+        };
+        let ty = TextureType {
+            is_depth: matches!(class, ImageClass::Depth { .. }),
+            ..TextureType::new(dimension, component, access)
+        };
+        Ok((ty, format))
+    }
+
+    /// A parameter for a texture variable.
+    pub fn texture_variable(
+        &mut self,
+        name: &str,
+        variable: &GlobalVariable,
+        resources: &mut Vec<Resource>,
+    ) -> Done<Memory> {
+        let inner = &self.shader.types[variable.ty].inner;
+        let (ty, format) = self.texture_type(inner)?;
+        let memory = self.k.texture(name, ty);
+        self.handle_resource(name, variable, format, resources);
+        Ok(memory)
+    }
+
+    /// A parameter for a sampler variable.
+    pub fn sampler_variable(
+        &mut self,
+        name: &str,
+        variable: &GlobalVariable,
+        resources: &mut Vec<Resource>,
+    ) -> SamplerSource {
+        let sampler = self.k.sampler(name);
+        self.handle_resource(name, variable, None, resources);
+        sampler
+    }
+
+    /// Says what the last parameter is to the host.
+    fn handle_resource(
+        &mut self,
+        name: &str,
+        variable: &GlobalVariable,
+        format: Option<PixelFormat>,
+        resources: &mut Vec<Resource>,
+    ) {
+        let params = &self.k.kernel().params;
+        let params = params.last().map(|p| p.name.to_string());
+        resources.push(Resource {
+            name: name.to_string(),
+            group: variable.binding.map(|b| b.group),
+            binding: variable.binding.map(|b| b.binding),
+            params: params.into_iter().collect(),
+            head_bytes: None,
+            length: None,
+            format,
+        });
+    }
+
+    /// The texture that an expression names.
+    fn image(&mut self, image: Handle<Expression>) -> Done<(Memory, TextureType)> {
+        let Val::Texture(memory) = self.expr(image)? else {
+            return Err(self.unexpected("a value as a texture"));
+        };
+        match self.k.kernel().texture(memory) {
+            Some(ty) => Ok((memory, ty)),
+            None => Err(self.unexpected("a buffer as a texture")),
+        }
+    }
+
+    /// Coordinates one by one, the element of an array behind them.
+    fn coordinates(
+        &mut self,
+        coordinate: Handle<Expression>,
+        element: Option<Handle<Expression>>,
+    ) -> Done<Vec<Value>> {
+        let place = self.expr(coordinate)?;
+        let count = match self.type_of(coordinate)? {
+            Type::Vector(_, count) => u32::from(count),
+            _scalar => 0,
+        };
+        let mut at = Vec::new();
+        for i in 0..count {
+            let part = self.part(&place, Index::Constant(i))?;
+            at.push(self.one(&part)?);
+        }
+        if count == 0 {
+            at.push(self.one(&place)?);
+        }
+        if let Some(element) = element {
+            let element = self.expr(element)?;
+            at.push(self.one(&element)?);
+        }
+        Ok(at)
+    }
+
+    /// A level, if it is not known to be the first; only of what may have several.
+    fn level(&mut self, ty: TextureType, level: Option<Handle<Expression>>) -> Done<Option<Value>> {
+        let Some(level) = level else { return Ok(None) };
+        let level = self.expr(level)?;
+        let level = self.one(&level)?;
+        if self.known.get(&level).is_some_and(|known| known.bits == 0) {
+            return Ok(None);
+        }
+        if !ty.dimension.has_levels() {
+            let what = format!("a level other than 0 of a {}", ty.dimension.name());
+            return Err(self.refuse(&what));
+        }
+        Ok(Some(level))
+    }
+
+    /// `textureLoad`.
+    pub fn texture_load(&mut self, load: &Load) -> Done<Val> {
+        self.count()?;
+        let (memory, ty) = self.image(load.image)?;
+        // A sample stands where an element would.
+        let mut at = self.coordinates(load.coordinate, load.element.or(load.sample))?;
+        at.extend(self.level(ty, load.level)?);
+        Ok(Val::One(self.k.texture_read(memory, &at)))
+    }
+
+    /// `textureSampleLevel`, `textureGather`, and the same with comparisons.
+    pub fn texture_sample(&mut self, sample: &Expression) -> Done<Val> {
+        self.count()?;
+        let Expression::ImageSample {
+            image,
+            sampler,
+            gather,
+            coordinate,
+            array_index,
+            offset,
+            ref level,
+            depth_ref,
+            clamp_to_edge,
+        } = *sample
+        else {
+            return Err(self.unexpected("a sample that is none"));
+        };
+        if offset.is_some() {
+            return Err(self.refuse("a sample with an offset"));
+        }
+        if clamp_to_edge {
+            return Err(self.refuse("`textureSampleBaseClampToEdge`"));
+        }
+        let (memory, ty) = self.image(image)?;
+        let Val::Sampler(sampler) = self.expr(sampler)? else {
+            return Err(self.unexpected("a value as a sampler"));
+        };
+        let mut at = self.coordinates(coordinate, array_index)?;
+        if gather.is_some() && ty.dimension.is_cube() {
+            return Err(self.refuse("`textureGather` of a cube"));
+        }
+        let reference = match depth_ref {
+            Some(reference) => {
+                let reference = self.expr(reference)?;
+                Some(self.one(&reference)?)
+            }
+            None => None,
+        };
+        let function = match (gather, level) {
+            (Some(_), _) if reference.is_some() => TextureFunction::GatherCompare(sampler),
+            (None, SampleLevel::Zero) if reference.is_some() => {
+                TextureFunction::SampleCompare(sampler)
+            }
+            (Some(component), _) => TextureFunction::Gather {
+                component: component as u8,
+                sampler,
+            },
+            (None, SampleLevel::Zero) => TextureFunction::Sample(sampler),
+            (None, SampleLevel::Exact(level)) => {
+                let level = self.expr(*level)?;
+                let level = self.one(&level)?;
+                // Of depths it is an integer.
+                let level = match self.k.ty(level) {
+                    Type::F32 => level,
+                    _integer => self.k.cast(level, Type::F32),
+                };
+                // Where there is one level, any number leads to it.
+                at.extend(ty.dimension.has_levels().then_some(level));
+                TextureFunction::Sample(sampler)
+            }
+            (None, SampleLevel::Auto | SampleLevel::Bias(_)) => {
+                return Err(self.refuse("a sample that chooses its level by its neighbours"));
+            }
+            (None, SampleLevel::Gradient { .. }) => {
+                return Err(self.refuse("a sample with gradients"));
+            }
+        };
+        at.extend(reference);
+        match self.k.texture_function(memory, function, &at) {
+            Some(value) => Ok(Val::One(value)),
+            None => Err(self.unexpected("a sample that gives nothing")),
+        }
+    }
+
+    /// `textureStore`.
+    pub fn texture_store(
+        &mut self,
+        image: Handle<Expression>,
+        (coordinate, element): (Handle<Expression>, Option<Handle<Expression>>),
+        value: Handle<Expression>,
+        span: naga::Span,
+    ) -> Done<()> {
+        self.count()?;
+        let (memory, _) = self.image(image)?;
+        let at = self.coordinates(coordinate, element)?;
+        let value = self.expr(value)?;
+        let value = self.one(&value)?;
+        self.at(span);
+        self.k.texture_write(memory, &at, value);
+        Ok(())
+    }
+
+    /// `textureDimensions`, `textureNumLayers` and `textureNumLevels`.
+    pub fn texture_query(&mut self, image: Handle<Expression>, query: &ImageQuery) -> Done<Val> {
+        let (memory, ty) = self.image(image)?;
+        let ask = |t: &mut Self, function, args: &[Value]| {
+            let size = t.k.texture_function(memory, function, args);
+            size.ok_or_else(|| t.unexpected("a size that is none"))
+        };
+        let value = match *query {
+            ImageQuery::Size { level } => {
+                let level = self.level(ty, level)?;
+                let level = level.as_slice();
+                let width = ask(self, TextureFunction::Width, level)?;
+                let mut sizes = vec![width];
+                if TextureFunction::Height.is_of(ty.dimension) {
+                    sizes.push(ask(self, TextureFunction::Height, level)?);
+                }
+                if TextureFunction::Depth.is_of(ty.dimension) {
+                    sizes.push(ask(self, TextureFunction::Depth, &[])?);
+                }
+                match sizes[..] {
+                    [width] => width,
+                    _ => {
+                        let vector = Type::Vector(Scalar::U32, sizes.len() as u8);
+                        self.construct(vector, &sizes)
+                    }
+                }
+            }
+            ImageQuery::NumLevels if ty.dimension.has_levels() => {
+                ask(self, TextureFunction::Levels, &[])?
+            }
+            ImageQuery::NumLevels => self.number(1),
+            ImageQuery::NumLayers => ask(self, TextureFunction::ArraySize, &[])?,
+            ImageQuery::NumSamples => ask(self, TextureFunction::Samples, &[])?,
+        };
+        Ok(Val::One(value))
+    }
+}
