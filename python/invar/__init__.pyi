@@ -27,9 +27,13 @@ import numpy as np
 
 from . import metal as metal
 from ._textures import Texture1D as Texture1D
+from ._textures import Texture1DArray as Texture1DArray
 from ._textures import Texture2D as Texture2D
 from ._textures import Texture2DArray as Texture2DArray
 from ._textures import Texture3D as Texture3D
+from ._textures import TextureBuffer as TextureBuffer
+from ._textures import TextureCube as TextureCube
+from ._textures import TextureCubeArray as TextureCubeArray
 from .layout import Layout
 
 __version__: str
@@ -39,6 +43,10 @@ Operand = Value | int | float | np.generic
 Index = Value | int | np.integer[Any]
 Element = Any
 Space = Literal["device", "threadgroup", "texture"]
+Filter = Literal["nearest", "linear"]
+Edges = Literal["clamp_to_edge", "clamp_to_zero", "repeat", "mirrored_repeat"]
+Coordinates = Literal["normalized", "pixel"]
+Mip = Literal["none", "nearest", "linear"]
 Spaces = Space | Sequence[Space]
 Scope = Literal["threadgroup", "device"]
 Order = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
@@ -789,10 +797,11 @@ class Variable:
     length: int | None
     steps: Any
     head_bytes: int | None
+    format: str | None
     @property
     def kind(self) -> str:
-        """What it is: ``buffer``, ``constant``, or of modules that are no shaders also ``scalar`` and
-        ``threadgroup``.
+        """What it is: ``buffer``, ``constant``, ``texture``, ``sampler``, or of modules that are no shaders
+        also ``scalar`` and ``threadgroup``.
         """
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -1120,6 +1129,20 @@ def unpack_uint4x8(word: Value) -> tuple[Value, ...]:
 def unpack_uint8x4(word: Value) -> Value:
     """The four bytes of a ``u32`` as a ``u32x4``."""
 
+class Sampler:
+    """How textures are sampled: passed to kernels with a parameter ``s: iv.Sampler``, which sample by it:
+    ``t.sample(u, v, sampler=s)``.
+
+    The words are those of ``sample``.
+    """
+    def __init__(
+        self,
+        filter: Filter = 'nearest',
+        edges: Edges = 'clamp_to_edge',
+        coordinates: Coordinates = 'normalized',
+        mip: Mip = 'none',
+    ) -> None: ...
+
 class Texture:
     """A picture for kernels: an array of NumPy, used in place, and the pixel format of its texels.
 
@@ -1127,17 +1150,26 @@ class Texture:
     format's codes, here ``uint8``; of a format of one channel ``(height, width)``. An array of slices or
     elements has their number in front, one of one row no height. Launches change the array itself:
     ``numpy()`` gives it. In a notebook it is shown as the picture.
+
+    With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, made
+    by a box filter; ``level(1)`` is one of them.
     """
     format: str
     width: int
     height: int
     depth: int
-    def __init__(self, x: Any, format: str) -> None: ...
+    levels: int
+    def __init__(self, x: Any, format: str, levels: int | Literal['all'] = 1) -> None: ...
     @staticmethod
-    def zeros(shape: tuple[int, ...], format: str) -> Texture:
-        """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``."""
+    def zeros(shape: tuple[int, ...], format: str, levels: int | Literal['all'] = 1) -> Texture:
+        """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``, with so many levels.
+        """
+    def level(self, level: int) -> Texture:
+        """One level of it, in place: a texture of one level."""
+    def fill_levels(self) -> None:
+        """Makes each level but the first of the one before, by a box filter."""
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The array that it is made of, not a copy."""
+        """The array that it is made of, not a copy: of several levels that of the first."""
 
 class Pipeline:
     """Stages of one size in one threadgroup array, and which of them is in front.

@@ -153,16 +153,20 @@ class Variable:
     steps: Any = field(repr=False)
     #: Of two parameters, the bytes of the first.
     head_bytes: int | None = field(repr=False)
+    #: Of a storage texture, the pixel format that a browser demands.
+    format: str | None = None
 
     def __str__(self):
         place = f" ({self.place})" if self.place else ""
+        if self.kind in ("texture", "sampler"):
+            return f"{self.name}{place}: {self.steps[-1].element}"
         count = "" if self.length is None else f", {self.length}"
         return f"{self.name}{place}: {self.kind.capitalize()}[{self.steps[-1].element}{count}]"
 
     @property
     def kind(self) -> str:
-        """What it is: ``buffer``, ``constant``, or of modules that are no shaders also ``scalar`` and
-        ``threadgroup``."""
+        """What it is: ``buffer``, ``constant``, ``texture``, ``sampler``, or of modules that are no shaders
+        also ``scalar`` and ``threadgroup``."""
         return self.steps[-1].kind
 
     @property
@@ -207,18 +211,19 @@ class LoadedKernel:
         structs: dict = {}
         own = []
         for param, kind, writes, holds in params:
-            own.append(Param(param, kind, _element(holds, structs)))
+            of_texels = kind in ("texture", "sampler")
+            own.append(Param(param, kind, holds if of_texels else _element(holds, structs)))
             own[-1].access = 3 if writes else 1
         named = {c: _types.type_named(ty) for c, ty in constants}
         self._compiled = Compiled(name, module, own, None, named)
         steps = {step.name: step for step in self._compiled.steps}
         if resources is None:
-            resources = [(p, None, None, [p], None, None) for p in steps]
+            resources = [(p, None, None, [p], None, None, None) for p in steps]
         self.params = []
-        for variable, group, binding, names, head_bytes, length in resources:
+        for variable, group, binding, names, head_bytes, length, format in resources:
             place = None if binding is None else str(binding) if group is None else f"{group}.{binding}"
             mine = [steps[n] for n in names]
-            self.params.append(Variable(variable, place, length, mine, head_bytes))
+            self.params.append(Variable(variable, place, length, mine, head_bytes, format))
 
     def __repr__(self):
         return f"<kernel {self.__name__}>"
@@ -297,6 +302,10 @@ class LoadedKernel:
     def _bind(self, variable, x, alone, bound):
         if len(variable.steps) == 1:
             (step,) = variable.steps
+            if variable.format is not None and getattr(x, "format", variable.format) != variable.format:
+                raise ArgumentError(
+                    f"{step.where} is a texture of {x.format}, and the variable is one of {variable.format}"
+                )
             bound[step.name] = _arranged(step, x, variable.length)
             return
         head, tail = variable.steps

@@ -252,10 +252,10 @@ def test_what_is_no_kernel_or_file_is_refused(shader, tmp_path):
         iv.load(tmp_path / "none.wgsl")
     with pytest.raises(iv.VerifyError, match="bad.wgsl:1:4"):
         iv.load("bad.wgsl", text="fn (")
-    with pytest.raises(iv.VerifyError, match="a texture .`t`. is not supported"):
+    with pytest.raises(iv.VerifyError, match="a .texture_depth_multisampled_2d. is not supported"):
         iv.load(
             "textures.wgsl",
-            text="@group(0) @binding(0) var t: texture_2d<f32>;\n"
+            text="@group(0) @binding(0) var t: texture_depth_multisampled_2d;\n"
             "@compute @workgroup_size(1) fn main() { _ = textureDimensions(t); }",
         )["main"]
     (tmp_path / "latin.wgsl").write_bytes(b"// \xe9")
@@ -313,3 +313,34 @@ def test_the_shaders_of_the_file_tests_are_loaded(name):
     module = iv.load(folder / f"{name}.wgsl")
     for kernel in module.values():
         assert kernel.ir.count("kernel @") == 1
+
+
+def test_shaders_take_textures_and_samplers(tmp_path):
+    path = tmp_path / "half.wgsl"
+    path.write_text("""
+@group(0) @binding(0) var src: texture_2d<f32>;
+@group(0) @binding(1) var how: sampler;
+@group(0) @binding(2) var dst: texture_storage_2d<rgba8unorm, write>;
+@compute @workgroup_size(8, 8)
+fn half(@builtin(global_invocation_id) id: vec3u) {
+  let size = vec2f(textureDimensions(dst));
+  textureStore(dst, id.xy, textureSampleLevel(src, how, (vec2f(id.xy) + 0.5) / size, 0.0));
+}
+""")
+    kernel = iv.load(str(path))["half"]
+    assert [str(p) for p in kernel.params] == [
+        "src (0.0): texture2d f32 sample",
+        "how (0.1): sampler",
+        "dst (0.2): texture2d f32 write",
+    ]
+    src = iv.Texture(np.array([[[10, 0, 0, 255], [30, 0, 8, 255]]], np.uint8), "rgba8unorm")
+    dst = iv.Texture.zeros((1, 1), "rgba8unorm")
+    for device in ("cpu", "checked"):
+        dst.numpy()[...] = 0
+        kernel[iv.threadgroups(1)](src=src, how=iv.Sampler("linear"), dst=dst, device=device)
+        assert dst.numpy().tolist() == [[[20, 0, 4, 255]]]
+    wrong = iv.Texture.zeros((1, 1), "rgba16unorm")
+    with pytest.raises(iv.ArgumentError, match="is a texture of rgba16unorm, and the variable is one of rgba8unorm"):
+        kernel[iv.threadgroups(1)](src=src, how=iv.Sampler(), dst=wrong)
+    with pytest.raises(iv.ArgumentError, match="expected a texture"):
+        kernel[iv.threadgroups(1)](src=np.zeros((1, 1, 4), np.uint8), how=iv.Sampler(), dst=dst)

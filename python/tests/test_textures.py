@@ -106,7 +106,9 @@ def test_levels_are_read_written_and_measured(device):
     def copies(t: iv.Texture2D[iv.u16, "read_write"], out: iv.Buffer[iv.u32]):
         t.write(0, 0, t.read(1, 1), level=1)
         width, height = t.size(1)
-        out[0], out[1], out[2] = t.levels, width, height
+        out[0] = t.levels
+        out[1] = width
+        out[2] = height
 
     t = iv.Texture.zeros((2, 4), "r16uint", levels=2)
     t.numpy()[...] = np.arange(8, dtype=np.uint16).reshape(2, 4)
@@ -133,16 +135,16 @@ def test_samplers_are_arguments(device):
 @pytest.mark.parametrize("device", DEVICES)
 def test_cubes_and_buffers_of_texels(device):
     @iv.kernel
-    def look(sky: iv.TextureCube[iv.f32, "sample"], list: iv.TextureBuffer[iv.u32, "read"], out: iv.Buffer[iv.f32]):
+    def look(sky: iv.TextureCube[iv.f32, "sample"], row: iv.TextureBuffer[iv.u32, "read"], out: iv.Buffer[iv.f32]):
         out[0] = sky.sample(0.0, -3.0, 0.5).x
         out[1] = sky.read(0, 0, 5).x
-        out[2] = iv.f32(list.read(69999).x)
-        out[3] = iv.f32(list.width)
+        out[2] = iv.f32(row.read(69999).x)
+        out[3] = iv.f32(row.width)
 
     sky = iv.Texture(np.arange(6, dtype=np.float32).reshape(6, 1, 1), "r32float")
-    list = iv.Texture(np.arange(70000, dtype=np.uint32), "r32uint")
+    row = iv.Texture(np.arange(70000, dtype=np.uint32), "r32uint")
     out = np.zeros(4, np.float32)
-    look[1, 1](sky, list, out, device=device)
+    look[1, 1](sky, row, out, device=device)
     assert out.tolist() == [3, 5, 69999, 70000]
 
 

@@ -20,7 +20,7 @@ pub struct Shader {
 }
 
 /// A variable of a shader: its name, group and binding, the parameters that it is, of two the bytes of
-/// the first, and its elements if its type says how many.
+/// the first, its elements if its type says how many, and the format that it demands of a texture.
 type Resource = (
     String,
     Option<u32>,
@@ -28,6 +28,7 @@ type Resource = (
     Vec<String>,
     Option<u32>,
     Option<u32>,
+    Option<&'static str>,
 );
 
 /// The exception for what is wrong with a shader.
@@ -82,8 +83,18 @@ impl Shader {
         let kernels = self.shader.kernels(Some(entry), &overrides);
         let kernels = kernels.map_err(|errors| wrong(&self.source, &errors))?;
         let resources = kernels.entries.into_iter().flat_map(|e| e.resources);
-        let resources =
-            resources.map(|r| (r.name, r.group, r.binding, r.params, r.head_bytes, r.length));
+        let resources = resources.map(|r| {
+            let format = r.format.map(|f| f.name());
+            (
+                r.name,
+                r.group,
+                r.binding,
+                r.params,
+                r.head_bytes,
+                r.length,
+                format,
+            )
+        });
         Ok((Module::new(kernels.module), resources.collect()))
     }
 }
@@ -137,8 +148,18 @@ impl MetalSource {
         let kernels = py.detach(|| self.library.kernels(Some(name)));
         let kernels = kernels.map_err(|errors| self.wrong(&errors))?;
         let resources = kernels.entries.into_iter().flat_map(|e| e.resources);
-        let resources =
-            resources.map(|r| (r.name, r.group, r.binding, r.params, r.head_bytes, r.length));
+        let resources = resources.map(|r| {
+            let format = r.format.map(|f| f.name());
+            (
+                r.name,
+                r.group,
+                r.binding,
+                r.params,
+                r.head_bytes,
+                r.length,
+                format,
+            )
+        });
         Ok((Module::new(kernels.module), resources.collect()))
     }
 }
@@ -198,14 +219,15 @@ pub fn signature<'py>(
             ParamKind::Threadgroup { element: ty, .. } => {
                 ("threadgroup", false, element(py, module, ty)?)
             }
-            ParamKind::Texture(_) | ParamKind::Sampler => {
-                let message = format!(
-                    "parameter `{}` is a texture or a sampler, which kernels of files do not get from Python: write the \
-                     kernel in Python",
-                    param.name
-                );
-                return Err(refuse(message));
+            ParamKind::Texture(texture) => {
+                let writes = texture.access.memory().can_write();
+                (
+                    "texture",
+                    writes,
+                    texture.to_string().into_pyobject(py)?.into_any(),
+                )
             }
+            ParamKind::Sampler => ("sampler", false, "sampler".into_pyobject(py)?.into_any()),
             ParamKind::Scalar { value } => {
                 let ty = ElementType::Value(found.ty(*value));
                 ("scalar", false, element(py, module, &ty)?)

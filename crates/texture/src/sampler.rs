@@ -133,6 +133,8 @@ impl Sampler {
         filter: Filter::Nearest,
         address: Address::ClampToEdge,
         coordinates: Coordinates::Normalized,
+        mip: Mip::None,
+        compare: None,
     };
 
     /// The same by distance from the texels around.

@@ -62,7 +62,7 @@ macro_rules! textures {
             pub fn sample(self, $($between: $place,)* how: Sampler) -> Val<[T; 4]> {
                 let at = [$($between.$coordinate()),*];
                 with(|k| k.samples(self.memory));
-                given(self.memory, |k| k.texture_sample(self.memory, how, &at), true)
+                given(self.memory, |k| k.texture_sample(self.memory, how.into(), &at), true)
             }
         }
 
