@@ -7,6 +7,7 @@ use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::{Inst, Scalar};
 
 use crate::function::FunctionLowering;
+use crate::segments::holds_loop;
 use crate::state::{Cells, Frame, FrameMasks};
 use crate::value::{Mask, Part, Parts};
 
@@ -264,7 +265,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             self.next_lanes(&counted, masks, &live, self.lanes(mask), head);
         }
         self.e.go(head);
-        self.poll_sometimes();
+        if !self.is_short(inst) {
+            self.poll_sometimes();
+        }
         let now = self.read_index(&index, &bounds[0]);
         let inside = if masked {
             Mask::Some(self.read_mask(&live))
@@ -291,6 +294,27 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
         }
         self.after_counted(inst, &counted, &live, mask)
+    }
+
+    /// Whether a `for` has so few rounds, and no other loop in them, that whatever is around it looks for requests to
+    /// stop soon enough.
+    fn is_short(&self, inst: &Inst) -> bool {
+        const ROUNDS: i128 = 64;
+        let InstKind::For {
+            lower,
+            upper,
+            step,
+            body,
+            ..
+        } = &inst.kind
+        else {
+            return false;
+        };
+        let bounds = [lower, upper, step].map(|v| self.analysis.constant_index(*v));
+        let [Some(lower), Some(upper), Some(step)] = bounds else {
+            return false;
+        };
+        step > 0 && (upper - lower) / step < ROUNDS && !body.insts.iter().any(holds_loop)
     }
 
     /// Goes on behind a `for`.

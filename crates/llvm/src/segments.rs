@@ -138,7 +138,7 @@ pub(crate) fn loops(work: Work<'_, '_>) -> bool {
 }
 
 /// Whether an instruction is or holds a loop.
-fn holds_loop(inst: &Inst) -> bool {
+pub(crate) fn holds_loop(inst: &Inst) -> bool {
     inst.kind.is_loop()
         || inst
             .kind

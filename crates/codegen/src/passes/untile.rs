@@ -104,6 +104,9 @@ struct Tile {
     loads: HashMap<Value, [Digit; 3]>,
 }
 
+/// How far apart elements of neighbouring threads are, along axes of more than one thread.
+type Pitches = Vec<(Dim, i64)>;
+
 /// An instruction, and the axes along which what it gives differs.
 struct Node {
     inst: Inst,
@@ -241,7 +244,7 @@ impl<'k> Look<'k> {
 
     /// How far apart the elements of neighbouring threads are along each axis, from the farthest, and what else the
     /// index is the sum of, which is the same for all; none if two threads may have one element.
-    fn pitches(&self, index: Sum<Product>) -> Option<(Vec<(Dim, i64)>, Sum<Product>)> {
+    fn pitches(&self, index: Sum<Product>) -> Option<(Pitches, Sum<Product>)> {
         let mut rest = index;
         let mut pitches = Vec::new();
         for dim in Dim::ALL {
