@@ -196,10 +196,7 @@ impl Place {
 /// ```
 pub fn chosen_levels(lod: f32, count: u32, mip: Mip) -> (u32, Option<(u32, f32)>) {
     let last = count - 1;
-    #[expect(
-        clippy::manual_clamp,
-        reason = "`max` gives what is no NaN, where `clamp` gives the NaN"
-    )]
+    // `max` gives what is no NaN, where `clamp` gives the NaN.
     let lod = lod.max(0.0).min(last as f32);
     match mip {
         Mip::None => (0, None),
