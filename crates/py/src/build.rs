@@ -313,7 +313,7 @@ impl Builder {
         let args = self.values(&args)?;
         let sampler = match sampler {
             SamplerWords::Constant(words) => texture::sampler(&words)?.into(),
-            SamplerWords::Param(_, id) => SamplerSource::Param(invar_ir::Memory::Param(id)),
+            SamplerWords::Param(kind, id) => SamplerSource::Param(self.memory((kind, id))?),
         };
         let function = texture::function(name, sampler, component)?;
         if self.builder()?.kernel().texture(memory).is_none() {

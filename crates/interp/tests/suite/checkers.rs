@@ -570,8 +570,8 @@ fn r1_very_many_places_that_race_at_one_location() {
         );
         let report = checked(&source, Dispatch::linear(64, 64), &[Arg::zeros(4)]);
         let rule = Rule::DataRace;
-        let races = report.diagnostics.iter().filter(|d| d.rule == rule);
-        let last = races.last().expect("races").message.clone();
+        let mut races = report.diagnostics.iter().filter(|d| d.rule == rule);
+        let last = races.next_back().expect("races").message.clone();
         let (_, count) = last.split_once("`, ").expect("a count");
         let (count, _) = count.split_once(" more pairs").expect("a count");
         match most {

@@ -192,7 +192,7 @@ fn other_devices_have_no_use_for_a_proof() {
             outcome.expect("it compiles");
             continue;
         }
-        let error = outcome.err().expect("it is refused");
+        let error = outcome.expect_err("it is refused");
         assert_eq!(error.rule(), Some(Rule::UnsupportedFeature));
         let sentence = format!("a proof saves nothing on the device `{name}`");
         assert!(error.to_string().contains(&sentence), "{error}");
