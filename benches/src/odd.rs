@@ -104,8 +104,7 @@ impl Text {
             "@group(0) @binding(0) var<storage, read_write> z: array<u32>;
              {declarations}
              @compute @workgroup_size(64)
-             fn k(@builtin(global_invocation_id) id: vec3u) {{
-                 let i = id.x;
+             fn k(@builtin(global_invocation_id) id: vec3u) {{ let i = id.x;
                  var v = z[i];
                  {body}
                  z[i] = v;

@@ -321,12 +321,11 @@ impl<'a> Translator<'a> {
             Expression::Unary { op, expr } => {
                 let value = self.expr(*expr)?;
                 let value = self.one(&value)?;
-                Val::One(match op {
-                    UnaryOperator::Negate => self.op(Op::Neg, &[value]),
-                    UnaryOperator::LogicalNot | UnaryOperator::BitwiseNot => {
-                        self.op(Op::Not, &[value])
-                    }
-                })
+                let op = match op {
+                    UnaryOperator::Negate => Op::Neg,
+                    UnaryOperator::LogicalNot | UnaryOperator::BitwiseNot => Op::Not,
+                };
+                Val::One(self.op(op, &[value]))
             }
             Expression::Binary { op, left, right } => {
                 let (a, b) = (self.expr(*left)?, self.expr(*right)?);
