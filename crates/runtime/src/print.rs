@@ -59,7 +59,7 @@ impl Lines {
     /// # Errors
     /// `out-of-memory`.
     pub(crate) fn of(program: &Program, quiet: bool) -> Result<Option<Lines>, Error> {
-        if !program.kernel().prints() {
+        if !program.has_lines() {
             return Ok(None);
         }
         let buffer = program

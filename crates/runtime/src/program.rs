@@ -25,6 +25,8 @@ struct Inner {
     source: Source,
     /// What the device runs, where `print` is written out for it, and what was printed.
     written_out: Option<(Source, Prints)>,
+    /// Whether the kernel prints.
+    has_lines: bool,
     /// What the address of each parameter's buffer must be a multiple of.
     alignments: Vec<u64>,
     runs: Runs,
@@ -111,7 +113,8 @@ impl Program {
             ..options.clone()
         };
         let mut written_out = None;
-        if source.kernel().prints() && !device.backend().keeps_lines() {
+        let has_lines = source.kernel().prints();
+        if has_lines && !device.backend().keeps_lines() {
             let (module, prints) = print::expand(Module::clone(&source.module), source.kernel)?;
             let module = Arc::new(verify(module)?);
             let kernel = source.kernel;
@@ -128,6 +131,7 @@ impl Program {
             alignments: extents.map(|e| e.align_bytes).collect(),
             source,
             written_out,
+            has_lines,
             runs: executable,
         })))
     }
@@ -145,6 +149,11 @@ impl Program {
     /// The module with its function constants fixed.
     pub fn module(&self) -> &Verified {
         &self.0.source.module
+    }
+
+    /// Whether the kernel prints.
+    pub(crate) fn has_lines(&self) -> bool {
+        self.0.has_lines
     }
 
     /// What the buffer of lines of a dispatch means, where its last argument is one.
