@@ -26,7 +26,7 @@ systems=(aarch64-apple-darwin x86_64-pc-windows-msvc)
 if [ "$(uname -s)" = Linux ]; then
     need_packages clang-19 llvm-19 mingw-w64-x86-64-dev binutils-mingw-w64-x86-64
     systems=(aarch64-apple-darwin x86_64-pc-windows-gnu)
-    for system in "${systems[@]//-/_}"; do
+    for system in "${systems[@]//-/_}" aarch64_unknown_linux_gnu; do
         export "CC_$system=clang-19" "AR_$system=llvm-ar-19"
     done
     export CFLAGS_x86_64_pc_windows_gnu="-isystem /usr/x86_64-w64-mingw32/include"

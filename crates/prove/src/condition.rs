@@ -283,8 +283,8 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// Whether a launch of these numbers is one of them. Buffers longer than [`LARGEST_BUFFER`] are for the caller to
-    /// look for.
+    /// Whether a launch of these numbers is one of them. Buffers of more than two to the 32 elements are for the caller
+    /// to look for.
     pub fn have(&self, number: &impl Fn(Number) -> Option<i128>) -> bool {
         let size = |d| number(Number::Threadgroup(d));
         let threads = Dim::ALL.into_iter().map(size).product::<Option<i128>>();

@@ -313,7 +313,13 @@ impl Builder {
         let args = self.values(&args)?;
         let sampler = match sampler {
             SamplerWords::Constant(words) => texture::sampler(&words)?.into(),
-            SamplerWords::Param(kind, id) => SamplerSource::Param(self.memory((kind, id))?),
+            SamplerWords::Param(kind, id) => {
+                let memory = convert::memory((kind, id))?;
+                if !self.builder()?.kernel().is_sampler(memory) {
+                    return Err(refuse("there is no such sampler"));
+                }
+                SamplerSource::Param(memory)
+            }
         };
         let function = texture::function(name, sampler, component)?;
         if self.builder()?.kernel().texture(memory).is_none() {

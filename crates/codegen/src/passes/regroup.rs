@@ -9,7 +9,7 @@
 //! A position that is put together from the threadgroup's and the thread's (`g * size + t`) is one in the grid,
 //! and sizes of threadgroups are constants, where the dispatch's are known ([`Threadgroups`]).
 //!
-//! Threads that meet only to read what others copied to threadgroup memory need not meet ([`super::untile`]), where
+//! Threads that meet only to read what others copied to threadgroup memory need not meet (`untile.rs`), where
 //! threadgroups are full.
 //!
 //! No order of threadgroups is promised (X3). A kernel that may wait for another thread keeps its own: one with
