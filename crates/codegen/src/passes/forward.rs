@@ -351,16 +351,16 @@ impl<'k> Look<'k> {
     }
 }
 
-fn is_element(place: &Place) -> bool {
+pub(super) fn is_element(place: &Place) -> bool {
     place.width == Width::One && place.path.is_empty()
 }
 
-fn stores(inst: &Inst, array: Memory) -> bool {
+pub(super) fn stores(inst: &Inst, array: Memory) -> bool {
     matches!(&inst.kind, InstKind::Store { place, .. } if place.memory == array)
 }
 
 /// The region that an array is stored to in.
-fn holder(region: &Region, array: Memory) -> Option<&Region> {
+pub(super) fn holder(region: &Region, array: Memory) -> Option<&Region> {
     if region.insts.iter().any(|inst| stores(inst, array)) {
         return Some(region);
     }
@@ -369,7 +369,7 @@ fn holder(region: &Region, array: Memory) -> Option<&Region> {
 }
 
 /// Whether it is a barrier of the threadgroup, for its memory.
-fn orders_threadgroup(inst: &Inst) -> bool {
+pub(super) fn orders_threadgroup(inst: &Inst) -> bool {
     matches!(inst.kind, InstKind::Barrier { scope, spaces }
         if scope >= Scope::Threadgroup && spaces.contains(Spaces::THREADGROUP))
 }

@@ -24,11 +24,12 @@ use std::collections::{HashMap, HashSet};
 use invar_ir::ops::Meaning;
 use invar_ir::{
     AccessMode, AddressSpace, Const, Dim, ElementType, Imm, Inst, InstKind, Kernel, Level, Memory,
-    Module, Op, ParamKind, Place, Region, Scalar, Scope, Spaces, Span, Type, Uniformity, Value,
-    ValueInfo, Values, Width, analyse,
+    Module, Op, ParamKind, Place, Region, Scalar, Span, Type, Uniformity, Value, ValueInfo, Values,
+    analyse,
 };
 
 use super::common::{Map, constants, integer, new_value, push_const, substitute_region};
+use super::forward::{holder, is_element, orders_threadgroup, stores};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known, Range, Ranges};
 use crate::tuning::UNTILED_INSTRUCTIONS;
@@ -446,29 +447,6 @@ fn position_axes(op: Op, imm: Imm) -> Option<[bool; 3]> {
         (Op::ThreadIndexInThreadgroup, _) => Some([true; 3]),
         _other => None,
     }
-}
-
-fn is_element(place: &Place) -> bool {
-    place.width == Width::One && place.path.is_empty()
-}
-
-fn stores(inst: &Inst, array: Memory) -> bool {
-    matches!(&inst.kind, InstKind::Store { place, .. } if place.memory == array)
-}
-
-/// The region that an array is stored to in.
-fn holder(region: &Region, array: Memory) -> Option<&Region> {
-    if region.insts.iter().any(|inst| stores(inst, array)) {
-        return Some(region);
-    }
-    let mut inner = region.insts.iter().flat_map(|inst| inst.kind.regions());
-    inner.find_map(|region| holder(region, array))
-}
-
-/// Whether it is a barrier of the threadgroup, for its memory.
-fn orders_threadgroup(inst: &Inst) -> bool {
-    matches!(inst.kind, InstKind::Barrier { scope, spaces }
-        if scope >= Scope::Threadgroup && spaces.contains(Spaces::THREADGROUP))
 }
 
 // ---- doing it ----
