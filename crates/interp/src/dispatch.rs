@@ -563,7 +563,9 @@ fn sampled_integers<'a>(
     kernel: &Kernel,
     args: impl Iterator<Item = Given<'a>> + Clone,
 ) -> Option<String> {
-    if !kernel.has_textures() {
+    // Instructions are gone through at each dispatch only for who gives samplers.
+    let mut params = kernel.params.iter();
+    if !params.any(|param| param.kind == ParamKind::Sampler) {
         return None;
     }
     let mut found = None;
