@@ -1,5 +1,6 @@
 //! What becomes of the entry points of one file.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use invar::wgsl::{Kernels, Resource, Shader};
@@ -320,8 +321,10 @@ impl Run<'_> {
         }
         let driver = Driver::open().map_err(|why| ("refused", why))?;
         let entry = &self.kernel.name;
-        let found = driver
-            .run(text, entry, overrides, GROUPS, &variables)
+        // wgpu may panic on what its validation lets through; that is no crash of ours.
+        let run = AssertUnwindSafe(|| driver.run(text, entry, overrides, GROUPS, &variables));
+        let found = catch_unwind(run)
+            .unwrap_or_else(|_| Err("wgpu panicked".to_string()))
             .map_err(|why| ("refused", why))?;
         let mut results = vec![Vec::new(); self.inputs.len()];
         for (numbers, bytes) in parts.iter().zip(&found) {
