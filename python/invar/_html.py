@@ -6,14 +6,23 @@ Absent: pictures of layouts, which the extension draws.
 from __future__ import annotations
 
 import html
+import re
 
 _PRE = '<pre style="margin:0.3em 0;line-height:1.35;overflow-x:auto;font-family:monospace">'
 _COLOURS = {"error": "#c62828", "warning": "#b26a00"}
+#: The begin of each finding in a rendered report.
+_HEAD = re.compile(r"^(error|warning)\[[a-z-]+\]", re.MULTILINE)
 
 
 def _bold(text, colour=None):
     style = f' style="color:{colour}"' if colour else ""
     return f"<b{style}>{html.escape(text)}</b>"
+
+
+def _findings(text):
+    """Rendered findings, the head of each in its colour."""
+    coloured = _HEAD.sub(lambda head: _bold(head[0], _COLOURS[head[1]]), html.escape(text))
+    return f"{_PRE}{coloured}</pre>"
 
 
 def kernel(kernel, error):
@@ -40,12 +49,8 @@ def report(report):
     parts = [f"<div>{verdict}: {count or 'no'} finding{'s' if count != 1 else ''}"]
     if allowed:
         parts.append(f" beside {allowed} allowed ({html.escape(', '.join(report.allowed))})")
-    for finding in report.findings:
-        head = _bold(f"{finding.severity}[{finding.rule}]", _COLOURS.get(finding.severity))
-        place = f" on line {finding.line}" if finding.line else ""
-        parts.append(f"<div>{head}{place}: {html.escape(finding.message)}</div>")
     if report.text:
-        parts.append(f"{_PRE}{html.escape(report.text)}</pre>")
+        parts.append(_findings(report.text))
     if report.reach:
         parts.append(f"<div><i>{html.escape(report.reach)}</i></div>")
     return "".join(parts) + "</div>"
@@ -63,5 +68,5 @@ def proof(proof):
     if proof.launch:
         parts.append(f"{_PRE}{html.escape(proof.launch)}</pre>")
     if proof.text:
-        parts.append(f"{_PRE}{html.escape(proof.text)}</pre>")
+        parts.append(_findings(proof.text))
     return "".join(parts) + "</div>"

@@ -165,5 +165,7 @@ def test_kernels_and_reports_as_html():
     shown = report._repr_html_()
     assert "failed" in shown and "error[data-race]" in shown and "&amp; 1" in shown
     assert "every schedule" in shown
+    # Each finding once, its head in its colour.
+    assert shown.count("error[data-race]</b>: `x[0]` is") == shown.count("`x[0]` is") == len(report.findings)
     clean = iv.check(k, grid=1, threadgroup=32)(np.zeros(1, np.uint32), 1)._repr_html_()
     assert "clean</b>: no findings" in clean
