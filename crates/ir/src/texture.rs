@@ -16,7 +16,7 @@ use crate::module::{Access, Kernel, ParamKind};
 use crate::ops::Dim;
 use crate::types::{ElementType, Scalar, Type};
 
-pub use invar_texture::{Address, Compare, Coordinates, Filter, Mip, Sampler};
+pub use invar_texture::{Address, Border, Compare, Coordinates, Filter, Mip, Sampler};
 
 /// How the texels of a texture are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Then each index is brought into `0..n` by the address mode, or there is none and a texel of zero bytes stands
-//! for it, as Metal has it: its alpha is 1 where the format has none.
+//! for it, as Metal has it: its alpha is 1 where the format has none; or one of the border's colour.
 //! A linear sample of texels `t00` (at `i0` of both axes), `t10` (at `i1` of x), `t01` and `t11` is, component by
 //! component, with the weights `a` of x and `b` of y:
 //!
@@ -65,7 +65,9 @@ fn addressed(index: i32, extent: u32, address: Address) -> Option<u32> {
     let n = extent as i32;
     match address {
         Address::ClampToEdge => Some(index.clamp(0, n - 1) as u32),
-        Address::ClampToZero => (0..n).contains(&index).then_some(index as u32),
+        Address::ClampToZero | Address::ClampToBorder => {
+            (0..n).contains(&index).then_some(index as u32)
+        }
         Address::Repeat => Some(index.rem_euclid(n) as u32),
         Address::MirroredRepeat => {
             let twice = index.rem_euclid(2 * n);
@@ -252,6 +254,10 @@ fn around(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place, lev
         texels[corner] = (|| shape.texel([index(0)?, index(1)?, z()?], level.into()))();
         values[corner] = match texels[corner] {
             Some(_) => read(shape, bytes, texels[corner]),
+            None if sampler.address == Address::ClampToBorder => {
+                let numbers = shape.format.numbers();
+                [0, 1, 2, 3].map(|c| sampler.border.component(c, numbers))
+            }
             None => shape
                 .format
                 .decode(&[0; 16][..shape.format.texel_bytes() as usize]),

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::Numbers;
+
 /// What a sample is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Filter {
@@ -99,6 +101,52 @@ pub enum Address {
     Repeat,
     /// So it is, every second time as in a mirror.
     MirroredRepeat,
+    /// One of the border's colour.
+    ClampToBorder,
+}
+
+/// The colour of what is beyond the edges, where there is a border.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Border {
+    /// All components are 0.
+    #[default]
+    TransparentBlack,
+    /// All are 0, but alpha is 1.
+    OpaqueBlack,
+    /// All are 1.
+    OpaqueWhite,
+}
+
+impl Border {
+    /// Every colour.
+    pub const ALL: [Border; 3] = [
+        Border::TransparentBlack,
+        Border::OpaqueBlack,
+        Border::OpaqueWhite,
+    ];
+
+    /// The word for it in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Border::TransparentBlack => "border_transparent_black",
+            Border::OpaqueBlack => "border_opaque_black",
+            Border::OpaqueWhite => "border_opaque_white",
+        }
+    }
+
+    /// A component of it, as a format gives it: 0 is red.
+    pub const fn component(self, component: u32, numbers: Numbers) -> u32 {
+        let is_one = match self {
+            Border::TransparentBlack => false,
+            Border::OpaqueBlack => component == 3,
+            Border::OpaqueWhite => true,
+        };
+        match (is_one, numbers) {
+            (false, _) => 0,
+            (true, Numbers::Float) => 1.0f32.to_bits(),
+            (true, Numbers::Signed | Numbers::Unsigned) => 1,
+        }
+    }
 }
 
 /// What coordinates count.
@@ -125,6 +173,8 @@ pub struct Sampler {
     pub mip: Mip,
     /// What it compares, if it does.
     pub compare: Option<Compare>,
+    /// The colour of the border, where there is one.
+    pub border: Border,
 }
 
 impl Sampler {
@@ -173,11 +223,12 @@ impl Mip {
 
 impl Address {
     /// Every mode.
-    pub const ALL: [Address; 4] = [
+    pub const ALL: [Address; 5] = [
         Address::ClampToEdge,
         Address::ClampToZero,
         Address::Repeat,
         Address::MirroredRepeat,
+        Address::ClampToBorder,
     ];
 
     /// The word for it in the text form.
@@ -187,6 +238,7 @@ impl Address {
             Address::ClampToZero => "clamp_to_zero",
             Address::Repeat => "repeat",
             Address::MirroredRepeat => "mirrored_repeat",
+            Address::ClampToBorder => "clamp_to_border",
         }
     }
 }
@@ -224,6 +276,7 @@ impl Sampler {
             coordinates,
             mip,
             compare,
+            border,
         } = self;
         let compare = match compare {
             None => 0,
@@ -235,6 +288,7 @@ impl Sampler {
             | (coordinates as u32) << 4
             | (mip as u32) << 5
             | compare << 7
+            | (border as u32) << 11
     }
 
     /// The sampler of a number, if one has it.
@@ -250,6 +304,7 @@ impl Sampler {
             coordinates: *Coordinates::ALL.get(part(4, 1))?,
             mip: *Mip::ALL.get(part(5, 2))?,
             compare,
+            border: *Border::ALL.get(part(11, 2))?,
         };
         (sampler.code() == code).then_some(sampler)
     }
@@ -278,6 +333,8 @@ impl Sampler {
             sampler.mip = mip;
         } else if let Some(compare) = Compare::ALL.into_iter().find(|c| c.name() == word) {
             sampler.compare = Some(compare);
+        } else if let Some(border) = Border::ALL.into_iter().find(|b| b.name() == word) {
+            sampler.border = border;
         } else {
             let mut all = Coordinates::ALL.into_iter();
             sampler.coordinates = all.find(|c| c.name() == word)?;
@@ -293,8 +350,16 @@ impl Sampler {
             (self.coordinates != default.coordinates).then(|| self.coordinates.name());
         let mip = (self.mip != default.mip).then(|| self.mip.name());
         let compare = self.compare.map(Compare::name);
-        [Some(self.filter.name()), address, coordinates, mip, compare]
-            .into_iter()
-            .flatten()
+        let border = (self.border != default.border).then(|| self.border.name());
+        [
+            Some(self.filter.name()),
+            address,
+            coordinates,
+            mip,
+            compare,
+            border,
+        ]
+        .into_iter()
+        .flatten()
     }
 }

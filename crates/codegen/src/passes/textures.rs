@@ -20,8 +20,8 @@ use invar_ir::{
 };
 use invar_texture::sample::{GATHERED, LIMIT};
 use invar_texture::{
-    Address, Coding, Compare, Coordinates, Filter, Mip, PixelFormat, Sampler, TextureShape, shared,
-    srgb,
+    Address, Border, Coding, Compare, Coordinates, Filter, Mip, PixelFormat, Sampler, TextureShape,
+    shared, srgb,
 };
 
 /// What is said of a texture where a kernel is written as text of a shading language by itself.
@@ -710,7 +710,7 @@ impl Writer<'_> {
             Filter::Linear => 1 << axes.len(),
         };
         let mut left: Vec<[Value; 4]> = (0..count)
-            .map(|corner| self.corner(&axes, element, corner))
+            .map(|corner| self.corner(sampler, &axes, element, corner))
             .collect();
         for (i, axis) in axes.iter().enumerate() {
             let Some(weight) = axis.weight else { break };
@@ -728,7 +728,8 @@ impl Writer<'_> {
             ..sampler
         };
         let (axes, element) = self.axes(linear, args);
-        let gathered = GATHERED.map(|corner| self.corner(&axes, element, corner)[component]);
+        let gathered =
+            GATHERED.map(|corner| self.corner(sampler, &axes, element, corner)[component]);
         let gathered = self.there(element, gathered);
         self.four(gathered)
     }
@@ -765,6 +766,7 @@ impl Writer<'_> {
     /// The texel at one of the two indices of each axis, by the bits of the corner.
     fn corner(
         &mut self,
+        sampler: Sampler,
         axes: &[Axis],
         element: Option<(Value, Value)>,
         corner: usize,
@@ -789,13 +791,26 @@ impl Writer<'_> {
             }
             None => number,
         };
-        self.sampled_texel(texel)
+        let border = match all_inside {
+            Some(inside) if sampler.address == Address::ClampToBorder => {
+                Some((inside, sampler.border))
+            }
+            _without_a_border => None,
+        };
+        self.sampled_texel(texel, border)
     }
 
     /// What a sample is made of of a texel: of one that compares, whether it holds.
-    fn sampled_texel(&mut self, texel: Value) -> [Value; 4] {
+    fn sampled_texel(&mut self, texel: Value, border: Option<(Value, Border)>) -> [Value; 4] {
         let words = self.load_words(texel);
-        let components = self.decode(&words);
+        let mut components = self.decode(&words);
+        if let Some((inside, border)) = border {
+            let numbers = self.texture.format.numbers();
+            for (number, component) in (0..).zip(&mut components) {
+                let beyond = self.component(border.component(number, numbers));
+                *component = self.select(inside, *component, beyond);
+            }
+        }
         let Some((compare, reference)) = self.compare else {
             return components;
         };
@@ -892,7 +907,7 @@ impl Writer<'_> {
                 let above = self.op(Op::Max, &[index, zero]);
                 (self.op(Op::Min, &[above, last]), None)
             }
-            Address::ClampToZero => {
+            Address::ClampToZero | Address::ClampToBorder => {
                 let number = self.cast(Scalar::U32, index);
                 let limit = self.cast(Scalar::U32, extent);
                 (index, Some(self.op(Op::Lt, &[number, limit])))
@@ -984,7 +999,7 @@ impl Writer<'_> {
         places.extend(element.map(|(element, _)| element));
         let number = self.number(&places);
         let number = self.cast(Scalar::U32, number);
-        self.sampled_texel(number)
+        self.sampled_texel(number, None)
     }
 
     /// The face of a direction, and how far it goes along its axis.

@@ -6,7 +6,7 @@ use invar_ir::{
     Dimension, Level, Memory, Op, SamplerSource, Scalar, TextureAccess, TextureFunction,
     TextureType, Type, Value,
 };
-use invar_texture::{Numbers, PixelFormat, Sampler, TextureShape};
+use invar_texture::{Border, Numbers, PixelFormat, Sampler, TextureShape};
 
 use super::generator::{Floats, Generator};
 use crate::case::Data;
@@ -241,6 +241,7 @@ impl Generator<'_> {
             coordinates: self.random.pick(&Coordinates::ALL),
             mip: self.random.pick(&Mip::ALL),
             compare: None,
+            border: self.random.pick(&Border::ALL),
         };
         if !ty.component.is_float() {
             sampler.filter = Filter::Nearest;

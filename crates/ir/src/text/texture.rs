@@ -1,6 +1,6 @@
 //! Reading textures: their types, and the functions that reach them.
 
-use invar_texture::{Address, Compare, Coordinates, Filter, Mip, Sampler};
+use invar_texture::{Address, Border, Compare, Coordinates, Filter, Mip, Sampler};
 
 use super::kernel::{Body, Built};
 use super::parser::{Failed, Parsed};
@@ -188,9 +188,10 @@ impl Body<'_, '_> {
         let mips = Mip::ALL.into_iter().map(Mip::name);
         let compares = Compare::ALL.into_iter().map(Compare::name);
         let names = filters.chain(addresses).chain(coordinates).chain(mips);
-        let names = names.chain(compares);
-        let help = "a sampler is `nearest` or `linear`, `clamp_to_edge`, `clamp_to_zero`, `repeat` or \
-                    `mirrored_repeat`, `normalized` or `pixel`, `mip_none`, `mip_nearest` or `mip_linear`, and compares as in `compare_less`";
+        let borders = Border::ALL.into_iter().map(Border::name);
+        let names = names.chain(compares).chain(borders);
+        let help = "a sampler is `nearest` or `linear`, `clamp_to_edge`, `clamp_to_zero`, `clamp_to_border`, \
+                    `repeat` or `mirrored_repeat`, `normalized` or `pixel`, `mip_none`, `mip_nearest` or `mip_linear`, and compares as in `compare_less`";
         let what = "property of samplers";
         (self.parser).unknown(Rule::Syntax, what, word, names, help)
     }

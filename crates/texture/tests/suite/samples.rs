@@ -2,7 +2,8 @@
 //! precision.
 
 use invar_texture::{
-    Address, Coordinates, Filter, PixelFormat, Place, Sampler, TextureShape, axis, gather, sample,
+    Address, Border, Coordinates, Filter, PixelFormat, Place, Sampler, TextureShape, axis, gather,
+    sample,
 };
 
 const WIDTH: u32 = 5;
@@ -18,7 +19,7 @@ fn texture() -> (TextureShape, Vec<u8>) {
 fn texel(bytes: &[u8], address: Address, x: i64, y: i64) -> f64 {
     let wrapped = |i: i64, n: i64| match address {
         Address::ClampToEdge => Some(i.clamp(0, n - 1)),
-        Address::ClampToZero => (0..n).contains(&i).then_some(i),
+        Address::ClampToZero | Address::ClampToBorder => (0..n).contains(&i).then_some(i),
         Address::Repeat => Some((i % n + n) % n),
         Address::MirroredRepeat => {
             // (n - 1) - mirror((i mod 2n) - n), where mirror(k) is k, or -(1 + k) if it is negative.
@@ -92,7 +93,7 @@ fn samples_are_those_of_the_specification() {
             }
         }
     }
-    assert_eq!(seen, 2 * 4 * 2 * 120 * 40);
+    assert_eq!(seen, 2 * 5 * 2 * 120 * 40);
 }
 
 #[test]
@@ -244,4 +245,25 @@ fn v6_a_gather_goes_around_from_the_lower_left() {
     assert_eq!(got.components.map(f32::from_bits), [4.0, 9.0, 1.0, 0.0]);
     let alpha = gather(shape, &bytes, Sampler::default(), Place::d2(0.5, 0.5), 3);
     assert_eq!(alpha.components.map(f32::from_bits), [1.0; 4]);
+}
+
+#[test]
+fn v14_beyond_the_edges_lies_the_colour_of_the_border() {
+    let (shape, bytes) = numbered(2, 1, 1);
+    for (border, colour) in [
+        (Border::TransparentBlack, [0.0, 0.0, 0.0, 0.0]),
+        (Border::OpaqueBlack, [0.0, 0.0, 0.0, 1.0]),
+        (Border::OpaqueWhite, [1.0; 4]),
+    ] {
+        let sampler = Sampler {
+            address: Address::ClampToBorder,
+            border,
+            ..Sampler::default()
+        };
+        let beyond = sample(shape, &bytes, sampler, Place::d2(1.5, 0.5));
+        assert_eq!(beyond.components.map(f32::from_bits), colour);
+        assert_eq!(beyond.texels, [None; 8]);
+        let inside = sample(shape, &bytes, sampler, Place::d2(0.75, 0.5));
+        assert_eq!(inside.components.map(f32::from_bits), [1.0, 0.0, 0.0, 1.0]);
+    }
 }
