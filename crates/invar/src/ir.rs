@@ -24,7 +24,7 @@ pub mod binary {
 /// The types of textures, and how they are sampled.
 pub mod texture {
     pub use invar_ir::texture::{
-        Address, Compare, Coordinates, Dimension, Filter, Mip, Sampler, SamplerSource,
+        Address, Border, Compare, Coordinates, Dimension, Filter, Mip, Sampler, SamplerSource,
         TextureAccess, TextureFunction, TextureType,
     };
 }

@@ -185,6 +185,7 @@ impl Sampler {
         coordinates: Coordinates::Normalized,
         mip: Mip::None,
         compare: None,
+        border: Border::TransparentBlack,
     };
 
     /// The same by distance from the texels around.
