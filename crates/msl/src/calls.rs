@@ -25,6 +25,7 @@ impl Translator<'_> {
             ["invar", "threadgroup_barrier"] => self.barrier(number, Scope::Threadgroup),
             ["invar", "simdgroup_barrier"] => self.barrier(number, Scope::Simdgroup),
             ["invar", "sgm", ref what @ ..] => self.matrix(number, what),
+            ["invar", "texture", ref what @ ..] => self.texture(number, what),
             ["invar", "atomic", op, scalar] => self.atomic(number, op, scalar),
             ["invar", "simd_ballot", _] => self.ballot(number).map(Some),
             ["invar", "simd_is_first", _] => {

@@ -4,12 +4,12 @@
 //! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]).
 //! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
 //! these, `translate.rs` has the instructions, `calls.rs` Metal's own functions, `lanes.rs` the elements of
-//! simdgroup matrices, and `flow.rs` makes `if` and
+//! simdgroup matrices, `textures.rs` textures and samplers, and `flow.rs` makes `if` and
 //! `loop` of jumps (`graph.rs`). Instructions point at the source's own lines (`places.rs`) and name the calls
 //! that led to them.
 //!
 //! How the language and the memory model fit together, and what is not supported, is in `docs/metal.md`.
-//! Deliberately absent: a reader of C++, which clang is; textures and samplers; other stages than compute.
+//! Deliberately absent: a reader of C++, which clang is; other stages than compute.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -29,6 +29,7 @@ mod needed;
 mod objects;
 mod places;
 mod rewrite;
+mod textures;
 mod tokens;
 mod translate;
 

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use invar_ir::{
     Access, Const, ConstantArray, Dim, ElementType, Memory, Op, Place, Scalar, Step, StructDef,
-    StructId, Type, Value, Width,
+    StructId, TextureType, Type, Value, Width,
 };
 use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
 use smallvec::SmallVec;
 
-use crate::objects::{Root, odd_bits, scalar_of, written_scalar};
+use crate::objects::{Root, is_handle, odd_bits, scalar_of, written_scalar};
 use crate::translate::{Address, Done, Translator, Val, describe};
 
 /// An object of memory.
@@ -29,6 +29,8 @@ pub(crate) enum What {
     Fields(Memory, DebugType),
     /// A position, of which each component is an operation.
     Position(Op),
+    Texture(Memory, TextureType),
+    Sampler(Memory),
     /// A function constant without a value.
     Unset(String),
 }
@@ -142,6 +144,16 @@ impl Translator<'_> {
         let found = annotations.find_map(position);
         if let Some((op, has_components)) = found {
             return self.position(number, op, has_components);
+        }
+        if is_handle(param) {
+            self.handle(number)?;
+            bound.push(Bound {
+                name: param.name.clone(),
+                // Numbers are those of buffers.
+                index: None,
+                length: None,
+            });
+            return Ok(());
         }
         if param.by_value.is_some() {
             return Err(self.refuse(&format!("the parameter `{}` of this type", param.name)));
@@ -572,7 +584,7 @@ impl Translator<'_> {
         }
     }
 
-    fn object(&self, address: &Address) -> Done<Object> {
+    pub fn object(&self, address: &Address) -> Done<Object> {
         let Some(root) = address.root else {
             return Err(self.refuse("an access through a null pointer"));
         };
@@ -594,7 +606,7 @@ impl Translator<'_> {
                 Ok((memory, index, object))
             }
             What::Unset(ref name) => Err(self.unset(name)),
-            What::Fields(..) | What::Position(_) => {
+            What::Fields(..) | What::Position(_) | What::Texture(..) | What::Sampler(_) => {
                 Err(self.refuse("an access of this kind to a parameter"))
             }
         }
@@ -616,6 +628,13 @@ impl Translator<'_> {
         let f = self.f;
         let inst = &f.insts[number];
         let address = self.address(&inst.operands[0])?;
+        if self.objects.are_handles(&inst.operands[0]) {
+            // The address in a handle is that of its parameter; the properties of a sampler are the host's.
+            return match scalar_of(inst.ty) {
+                Some(scalar) => Ok(Val::One(self.bits(scalar, 0))),
+                None => Ok(Val::Address(address)),
+            };
+        }
         Ok(Val::One(self.load_from(&address, inst.ty)?))
     }
 
@@ -656,6 +675,9 @@ impl Translator<'_> {
                 Ok(self.k.load(place)).map(|v| self.like(v, scalar))
             }
             What::Position(op) => self.load_position(op, object.scalar, address, scalar),
+            What::Texture(..) | What::Sampler(_) => {
+                Err(self.refuse("a texture or sampler as a number"))
+            }
             What::Unset(name) => Err(self.unset(&name)),
         }
     }

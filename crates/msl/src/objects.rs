@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use invar_ir::Scalar;
-use invar_llvm::foreign::{Binary, DebugType, Function, Kind, Operand, Type};
+use invar_llvm::foreign::{Binary, DebugType, Function, Kind, Operand, Param, Type};
 
 use crate::needed::needed;
 
@@ -41,6 +41,18 @@ pub(crate) struct Objects {
     alignments: HashMap<usize, u64>,
     /// By instruction, whether anything comes of it.
     needed: Vec<bool>,
+    /// Parameters that are textures and samplers.
+    handles: BTreeSet<Root>,
+}
+
+/// Whether a parameter is a texture or a sampler: a class of the headers that holds an address.
+pub(crate) fn is_handle(param: &Param) -> bool {
+    match &param.debug {
+        Some(DebugType::Struct(_, _, fields)) => {
+            fields.first().is_some_and(|field| field.name == "invar_id")
+        }
+        _other => false,
+    }
 }
 
 /// The operands of an instruction that are addresses it passes on.
@@ -96,7 +108,18 @@ impl Objects {
         self.needed.get(inst).copied().unwrap_or(true)
     }
 
+    /// Whether an address leads to textures and samplers. What is loaded from there stands for them.
+    pub fn are_handles(&self, operand: &Operand) -> bool {
+        let roots = self.roots_of(operand);
+        !roots.is_empty() && roots.iter().all(|root| self.handles.contains(root))
+    }
+
     fn find_roots(&mut self, f: &Function) {
+        for (number, param) in f.params.iter().enumerate() {
+            if is_handle(param) {
+                self.handles.insert(Root::Param(number));
+            }
+        }
         for (number, inst) in f.insts.iter().enumerate() {
             if matches!(inst.kind, Kind::Alloca(_)) {
                 self.roots
@@ -106,7 +129,11 @@ impl Objects {
         loop {
             let mut changed = false;
             for (number, inst) in f.insts.iter().enumerate() {
-                let Some(range) = passed_on(&inst.kind).filter(|_| inst.ty == Type::Pointer) else {
+                let range = match inst.kind {
+                    Kind::Load if self.are_handles(&inst.operands[0]) => Some(0..1),
+                    _ => passed_on(&inst.kind),
+                };
+                let Some(range) = range.filter(|_| inst.ty == Type::Pointer) else {
                     continue;
                 };
                 let all: BTreeSet<Root> = inst.operands[range]
@@ -182,7 +209,9 @@ impl Objects {
 
     fn find_accesses(&mut self, f: &Function) {
         for (number, inst) in f.insts.iter().enumerate() {
-            if !self.needed[number] {
+            // What a handle holds is no memory of the kernel's.
+            let is_handle = inst.kind == Kind::Load && self.are_handles(&inst.operands[0]);
+            if !self.needed[number] || is_handle {
                 continue;
             }
             let mut add = |operand: &Operand, ty, (reads, writes), is_copy| {

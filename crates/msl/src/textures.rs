@@ -1,0 +1,384 @@
+//! Textures and samplers: the parameters that they are, and the functions of the headers that take them.
+//!
+//! A texture is a class that holds an address. What is loaded from a parameter of that class stands for the
+//! parameter (`objects.rs`), so the object that an address leads to is the texture. A sampler holds an address
+//! too, and its properties as bits: one that the source says has none of a parameter.
+//!
+//! Deliberately absent: samples that choose their level by what neighbours sample, or at an offset; one of
+//! several samplers; depths with several samples; atomics on textures.
+
+use invar_ir::{
+    Const, Dimension, Op, SamplerSource, Scalar, TextureAccess, TextureFunction, TextureType, Type,
+    Value,
+};
+use invar_llvm::foreign::{DebugType, Operand};
+use invar_texture::{Address as Beyond, Compare, Coordinates, Filter, Mip, Sampler};
+
+use crate::memory::{Object, What};
+use crate::objects::{Root, written_scalar};
+use crate::translate::{Address, Done, Translator, Val};
+
+/// The arrangements by the numbers that the headers give them; 16 more are depths.
+const ARRANGEMENTS: [Dimension; 10] = [
+    Dimension::D1,
+    Dimension::D1Array,
+    Dimension::D2,
+    Dimension::D2Array,
+    Dimension::D3,
+    Dimension::Cube,
+    Dimension::CubeArray,
+    Dimension::D2Ms,
+    Dimension::D2MsArray,
+    Dimension::Buffer,
+];
+
+const DEPTHS: usize = 16;
+
+/// What a sample of the headers may ask for, by bit.
+const HAS_LEVEL: u64 = 1;
+const REFUSED: [(u64, &str); 4] = [
+    (2, "a sample with an offset"),
+    (4, "a sample with a `bias`"),
+    (8, "a sample with gradients"),
+    (16, "a sample with a `min_lod_clamp`"),
+];
+
+/// The type of a texture, by the name of its class: `invar_texture<2, float, 1>`.
+fn texture_type(name: &str) -> Option<TextureType> {
+    let parts = name.strip_prefix("invar_texture<")?.strip_suffix('>')?;
+    let mut parts = parts.split(',').map(str::trim);
+    let number: usize = parts.next()?.parse().ok()?;
+    let name = parts.next()?;
+    let bytes = match name {
+        "short" | "unsigned short" => 2,
+        _wide => 4,
+    };
+    let access = match parts.next()? {
+        "0" => TextureAccess::Sample,
+        "1" => TextureAccess::Read,
+        "2" => TextureAccess::Write,
+        "3" => TextureAccess::ReadWrite,
+        _other => return None,
+    };
+    let dimension = *ARRANGEMENTS.get(number % DEPTHS)?;
+    Some(TextureType {
+        is_depth: number >= DEPTHS,
+        ..TextureType::new(dimension, written_scalar(name, bytes)?, access)
+    })
+}
+
+impl Translator<'_> {
+    /// Declares a parameter that is a texture or a sampler.
+    pub fn handle(&mut self, number: usize) -> Done<()> {
+        let param = &self.f.params[number];
+        let name = match &param.debug {
+            Some(DebugType::Struct(name, ..)) => &**name,
+            _other => "",
+        };
+        let what = match (name, texture_type(name)) {
+            (_, Some(ty)) => What::Texture(self.k.texture(&param.name, ty), ty),
+            ("sampler", None) => match self.k.sampler(&param.name) {
+                SamplerSource::Param(memory) => What::Sampler(memory),
+                SamplerSource::Constant(_) => return Err(self.refuse("a sampler of this form")),
+            },
+            _other => {
+                return Err(self.refuse(&format!("the texture `{}` of this type", param.name)));
+            }
+        };
+        let root = Root::Param(number);
+        let object = Object {
+            what,
+            granule_bytes: 1,
+            scalar: Scalar::U8,
+        };
+        self.memory.insert(root, object);
+        self.params.push(Val::Address(Address::of(Some(root))));
+        Ok(())
+    }
+
+    /// A function of the headers that takes a texture.
+    pub fn texture(&mut self, number: usize, what: &[&str]) -> Done<Option<Val>> {
+        let address = self.address(&self.f.insts[number].operands[0])?;
+        let parts = self.texture_at(number, what, &address)?;
+        let is_one = !matches!(what, ["read" | "sample" | "gather", _] | ["gather_compare"]);
+        Ok(match parts[..] {
+            [] => None,
+            [one] if is_one => Some(Val::One(one)),
+            _ => Some(Val::Parts(
+                parts
+                    .into_iter()
+                    .enumerate()
+                    .map(|(at, part)| (vec![at as u32], Val::One(part)))
+                    .collect(),
+            )),
+        })
+    }
+
+    /// The scalars that a function gives of the texture at an address, which may lead to one of several.
+    fn texture_at(&mut self, number: usize, what: &[&str], address: &Address) -> Done<Vec<Value>> {
+        if let Some((is_first, first, rest)) = self.first_and_rest(address) {
+            let mut sides = Vec::new();
+            for side in [first, rest] {
+                self.open(&[]);
+                let values = self.texture_at(number, what, &side)?;
+                self.k.yield_(&values);
+                sides.push(self.close());
+            }
+            let no = sides.pop().unwrap_or_default();
+            let yes = sides.pop().unwrap_or_default();
+            return Ok(self.k.if_regions(is_first, yes, no).to_vec());
+        }
+        let What::Texture(memory, ty) = self.object(address)?.what else {
+            return Err(self.refuse("an access of this kind to a parameter"));
+        };
+        let (function, args) = self.texture_call(number, what, ty)?;
+        let Some(value) = self.k.texture_function(memory, function, &args) else {
+            return Ok(Vec::new());
+        };
+        Ok(match self.k.ty(value) {
+            Type::Vector(_, count) => (0..u32::from(count))
+                .map(|part| {
+                    let part = self.constant(Const::from(part));
+                    self.op(Op::Extract, &[value, part])
+                })
+                .collect(),
+            _scalar => vec![value],
+        })
+    }
+
+    /// The function of the IR that a call is, and its operands.
+    fn texture_call(
+        &mut self,
+        number: usize,
+        what: &[&str],
+        ty: TextureType,
+    ) -> Done<(TextureFunction, Vec<Value>)> {
+        let dimension = ty.dimension;
+        let count = dimension.coordinates();
+        Ok(match what {
+            ["read", _] => {
+                let mut at = self.several(number, 1, count)?;
+                at.extend(self.texture_level(number, 5, dimension)?);
+                (TextureFunction::Read, at)
+            }
+            ["write", _] => {
+                let mut at = self.several(number, 5, count)?;
+                at.extend(self.texture_level(number, 9, dimension)?);
+                let parts = self.several(number, 1, if ty.is_depth { 1 } else { 4 })?;
+                let parts: Vec<Value> = parts
+                    .into_iter()
+                    .map(|part| self.as_scalar(part, ty.component))
+                    .collect();
+                at.push(match parts[..] {
+                    [one] => one,
+                    _ => self.k.construct(Type::Vector(ty.component, 4), &parts),
+                });
+                (TextureFunction::Write, at)
+            }
+            ["sample", _] => {
+                let mut at = self.sampled_at(number, dimension, 3)?;
+                let level = self.sampled_level(number, 8, dimension)?;
+                let sampler = self.sampler(number, dimension, level.is_some())?;
+                at.extend(level);
+                (TextureFunction::Sample(sampler), at)
+            }
+            ["sample_compare"] => {
+                let mut at = self.sampled_at(number, dimension, 3)?;
+                let level = self.sampled_level(number, 9, dimension)?;
+                let sampler = self.sampler(number, dimension, level.is_some())?;
+                at.extend(level);
+                at.push(self.one(number, 8)?);
+                (TextureFunction::SampleCompare(sampler), at)
+            }
+            ["gather", _] => {
+                let at = self.sampled_at(number, dimension, 2)?;
+                let sampler = self.sampler(number, dimension, false)?;
+                let component = match self.f.insts[number].operands[7] {
+                    Operand::Bits(_, component) => component as u8,
+                    _ => return Err(self.refuse("a gather of a component that is computed")),
+                };
+                (TextureFunction::Gather { component, sampler }, at)
+            }
+            ["gather_compare"] => {
+                let mut at = self.sampled_at(number, dimension, 2)?;
+                let sampler = self.sampler(number, dimension, false)?;
+                at.push(self.one(number, 7)?);
+                (TextureFunction::GatherCompare(sampler), at)
+            }
+            ["width"] => self.size_of_level(number, TextureFunction::Width, dimension)?,
+            ["height"] => self.size_of_level(number, TextureFunction::Height, dimension)?,
+            ["depth"] => {
+                self.texture_level(number, 1, dimension)?;
+                (TextureFunction::Depth, Vec::new())
+            }
+            ["array_size"] => (TextureFunction::ArraySize, Vec::new()),
+            ["levels"] if !dimension.has_levels() => {
+                let what = format!("the number of levels of a `{}`", ty.name());
+                return Err(self.refuse(&what));
+            }
+            ["levels"] => (TextureFunction::Levels, Vec::new()),
+            ["samples"] => (TextureFunction::Samples, Vec::new()),
+            ["fence"] => (TextureFunction::Fence, Vec::new()),
+            _other => return Err(self.refuse("this function of textures")),
+        })
+    }
+
+    /// Some operands, one by one.
+    fn several(&mut self, number: usize, first: usize, count: usize) -> Done<Vec<Value>> {
+        (first..first + count)
+            .map(|operand| self.one(number, operand))
+            .collect()
+    }
+
+    /// The coordinates of a sample, of which so many floats are given, and the element behind them.
+    fn sampled_at(
+        &mut self,
+        number: usize,
+        dimension: Dimension,
+        given: usize,
+    ) -> Done<Vec<Value>> {
+        let floats = match dimension {
+            _ if dimension.is_cube() => 3,
+            _ => dimension.axes(),
+        };
+        let mut at = self.several(number, 4, floats)?;
+        if dimension.is_array() {
+            at.push(self.one(number, 4 + given)?);
+        }
+        Ok(at)
+    }
+
+    /// A level that is an integer, if it is not known to be the first.
+    fn texture_level(
+        &mut self,
+        number: usize,
+        operand: usize,
+        dimension: Dimension,
+    ) -> Done<Option<Value>> {
+        if let Operand::Bits(_, 0) = self.f.insts[number].operands[operand] {
+            return Ok(None);
+        }
+        if !dimension.has_levels() {
+            return Err(self.refuse(&format!("a level of a `{}`", dimension.name())));
+        }
+        self.one(number, operand).map(Some)
+    }
+
+    /// The level of a sample, if it says one. Where there is one level, any number leads to it.
+    fn sampled_level(
+        &mut self,
+        number: usize,
+        operand: usize,
+        dimension: Dimension,
+    ) -> Done<Option<Value>> {
+        let asked = self.asked(number)?;
+        if asked & HAS_LEVEL == 0 || !dimension.has_levels() {
+            return Ok(None);
+        }
+        self.one(number, operand).map(Some)
+    }
+
+    fn size_of_level(
+        &mut self,
+        number: usize,
+        function: TextureFunction,
+        dimension: Dimension,
+    ) -> Done<(TextureFunction, Vec<Value>)> {
+        let level = self.texture_level(number, 1, dimension)?;
+        Ok((function, level.into_iter().collect()))
+    }
+
+    /// What a sample asks for, of what is supported.
+    fn asked(&self, number: usize) -> Done<u64> {
+        let Operand::Bits(_, asked) = self.f.insts[number].operands[3] else {
+            return Err(self.refuse("a sample with an offset"));
+        };
+        match REFUSED.iter().find(|(bit, _)| asked & bit != 0) {
+            Some((_, what)) => Err(self.refuse(what)),
+            None => Ok(asked),
+        }
+    }
+
+    /// The sampler of a call: its second and third operands.
+    fn sampler(
+        &mut self,
+        number: usize,
+        dimension: Dimension,
+        has_level: bool,
+    ) -> Done<SamplerSource> {
+        self.asked(number)?;
+        let operands = &self.f.insts[number].operands;
+        let address = self.address(&operands[1])?;
+        if address.choice.is_some() {
+            return Err(self.refuse("one of several samplers"));
+        }
+        if address.root.is_some() {
+            return match self.object(&address)?.what {
+                What::Sampler(memory) => Ok(SamplerSource::Param(memory)),
+                _other => Err(self.refuse("a sampler of this form")),
+            };
+        }
+        let Operand::Bits(_, bits) = operands[2] else {
+            return Err(self.refuse("a sampler whose properties are computed"));
+        };
+        self.properties(bits, dimension, has_level)
+            .map(SamplerSource::Constant)
+    }
+
+    /// A sampler by its properties, as the headers write them.
+    fn properties(&self, bits: u64, dimension: Dimension, has_level: bool) -> Done<Sampler> {
+        let part = |at: u32, count: u32| (bits >> at & ((1 << count) - 1)) as usize;
+        let refused = [
+            (18, "a sampler with an opaque `border_color`"),
+            (19, "a sampler with a `lod_clamp`"),
+            (20, "a sampler with `max_anisotropy`"),
+        ];
+        if let Some((_, what)) = refused.iter().find(|(at, _)| part(*at, 1) != 0) {
+            return Err(self.refuse(what));
+        }
+        let (larger, smaller) = (part(0, 1), part(1, 1));
+        if has_level && larger != smaller {
+            return Err(self.refuse("a sample of a level by two filters"));
+        }
+        let axes = match dimension.is_cube() {
+            true => 0,
+            false => dimension.axes(),
+        };
+        let beyond: Vec<usize> = (0..axes as u32).map(|axis| part(4 + 3 * axis, 3)).collect();
+        let first = beyond.first().copied().unwrap_or(0);
+        if beyond.iter().any(|other| *other != first) {
+            return Err(self.refuse("a sampler whose address modes differ"));
+        }
+        let Some(address) = [
+            Beyond::ClampToEdge,
+            Beyond::ClampToZero,
+            Beyond::Repeat,
+            Beyond::MirroredRepeat,
+        ]
+        .get(first) else {
+            return Err(self.refuse("the address mode `clamp_to_border`"));
+        };
+        let filter = [Filter::Nearest, Filter::Linear][larger];
+        let coordinates = [Coordinates::Normalized, Coordinates::Pixel][part(13, 1)];
+        let mips = [Mip::None, Mip::Nearest, Mip::Linear];
+        let compares = [
+            Compare::Never,
+            Compare::Less,
+            Compare::LessEqual,
+            Compare::Greater,
+            Compare::GreaterEqual,
+            Compare::Equal,
+            Compare::NotEqual,
+            Compare::Always,
+        ];
+        Ok(Sampler {
+            filter,
+            address: *address,
+            coordinates,
+            mip: mips.get(part(2, 2)).copied().unwrap_or_default(),
+            compare: part(14, 4)
+                .checked_sub(1)
+                .and_then(|n| compares.get(n).copied()),
+        })
+    }
+}
