@@ -44,11 +44,12 @@ kernel void others(texture2d_array<uint> frames [[texture(0)]], texture3d<int, a
     y[6] = shadow.sample_compare(sampler(coord::pixel, compare_func::less), float2(0.5, 0.5), 1.5f);
     y[7] = shadow.read(uint2(1, 0));
     y[8] = row.read(1).x + 100 * row.get_width();
+    y[9] = sky.get_width() + shadow.sample(sampler(address::clamp_to_border, border_color::opaque_white), float2(2, 0));
 }
 // run: @others(frames = texture(r8uint, 2, 1, 2, [1, 2, 3, 4]), volume = texture(r8sint, 1, 1, 2, [5, 6]),
 //   line = texture(r16float, 3, 1, [7, 8, 9]), sky = texture(r32float, 1, 1, 6, iota(6)),
-//   shadow = texture(depth32float, 2, 1, [2, 3]), row = texture(r16uint, 3, 1, [7, 8, 9]), y = zeros(9)) grid(1) threadgroup(1)
-//   -> y == [4, 2, 6, 2, 9, 3, 1, 3, 308]
+//   shadow = texture(depth32float, 2, 1, [2, 3]), row = texture(r16uint, 3, 1, [7, 8, 9]), y = zeros(10)) grid(1) threadgroup(1)
+//   -> y == [4, 2, 6, 2, 9, 3, 1, 3, 308, 2]
 
 // A texture is chosen while the kernel runs.
 kernel void chosen(texture2d<float, access::read> first [[texture(0)]],

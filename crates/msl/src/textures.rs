@@ -12,7 +12,7 @@ use invar_ir::{
     Value,
 };
 use invar_llvm::foreign::{DebugType, Operand};
-use invar_texture::{Address as Beyond, Compare, Coordinates, Filter, Mip, Sampler};
+use invar_texture::{Address as Beyond, Border, Compare, Coordinates, Filter, Mip, Sampler};
 
 use crate::memory::{Object, What};
 use crate::objects::{Root, written_scalar};
@@ -329,7 +329,6 @@ impl Translator<'_> {
     fn properties(&self, bits: u64, dimension: Dimension, has_level: bool) -> Done<Sampler> {
         let part = |at: u32, count: u32| (bits >> at & ((1 << count) - 1)) as usize;
         let refused = [
-            (18, "a sampler with an opaque `border_color`"),
             (19, "a sampler with a `lod_clamp`"),
             (20, "a sampler with `max_anisotropy`"),
         ];
@@ -349,15 +348,18 @@ impl Translator<'_> {
         if beyond.iter().any(|other| *other != first) {
             return Err(self.refuse("a sampler whose address modes differ"));
         }
-        let Some(address) = [
+        let addresses = [
             Beyond::ClampToEdge,
             Beyond::ClampToZero,
             Beyond::Repeat,
             Beyond::MirroredRepeat,
-        ]
-        .get(first) else {
-            return Err(self.refuse("the address mode `clamp_to_border`"));
-        };
+            Beyond::ClampToBorder,
+        ];
+        let borders = [
+            Border::TransparentBlack,
+            Border::OpaqueBlack,
+            Border::OpaqueWhite,
+        ];
         let filter = [Filter::Nearest, Filter::Linear][larger];
         let coordinates = [Coordinates::Normalized, Coordinates::Pixel][part(13, 1)];
         let mips = [Mip::None, Mip::Nearest, Mip::Linear];
@@ -373,7 +375,8 @@ impl Translator<'_> {
         ];
         Ok(Sampler {
             filter,
-            address: *address,
+            address: addresses.get(first).copied().unwrap_or_default(),
+            border: borders.get(part(21, 2)).copied().unwrap_or_default(),
             coordinates,
             mip: mips.get(part(2, 2)).copied().unwrap_or_default(),
             compare: part(14, 4)
