@@ -1693,6 +1693,13 @@ def rotate(x: Operand, count: Operand, /) -> Any:
     ``(T, T) -> T, T: integer scalar or vector``
     """
 
+def shr_exact(x: Operand, count: Operand, /) -> Any:
+    """`x >> count`, as of an offset in bytes that becomes an index. Where a bit that is 1 is shifted out, the
+     checked device reports `misaligned-access` (L4).
+
+    ``(T, T) -> T, T: integer scalar or vector``
+    """
+
 def extract_bits(x: Operand, offset: Operand, bits: Operand, /) -> Any:
     """The `count` bits from bit `offset` on, extended by their sign if the type is signed. The
      offset is limited to the width, the count to the bits that are left (A6).

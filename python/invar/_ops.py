@@ -68,7 +68,7 @@ _OPERANDS = {
     "extract_bits": ("x", "offset", "bits"), "insert_bits": ("base", "x", "offset", "bits"),
     "extract": ("x", "index"), "insert": ("x", "index", "part"), "pow": ("x", "y"),
     "powr": ("x", "y"), "atan2": ("y", "x"), "fmod": ("x", "y"), "shl": ("x", "count"),
-    "shr": ("x", "count"), "rotate": ("x", "count"), "reflect": ("incident", "normal"),
+    "shr": ("x", "count"), "shr_exact": ("x", "count"), "rotate": ("x", "count"), "reflect": ("incident", "normal"),
     "refract": ("incident", "normal", "eta"), "faceforward": ("normal", "incident", "reference"),
 }  # fmt: skip
 _SIGNATURES = {row[0]: row[4] for row in _table()}

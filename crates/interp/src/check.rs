@@ -15,7 +15,8 @@ use invar_ir::{Const, Diagnostic, Diagnostics, Memory, Rule, Severity, Span, Ver
 use invar_texture::TextureShape;
 
 use crate::checkers::{
-    NeverWaited, OutOfBoundsAccesses, UniformityDisagreements, UninitialisedReads,
+    MisalignedAccesses, NeverWaited, OutOfBoundsAccesses, UniformityDisagreements,
+    UninitialisedReads,
 };
 use crate::data_race::{DataRaces, RaceKey};
 use crate::dispatch::{Arg, Dispatch, Given, Options, check_arguments, check_grid};
@@ -380,13 +381,15 @@ impl Check<'_> {
         let race_free = self.options.race_free.clone();
         let mut races = DataRaces::new(self.options.race_memory_bytes).but(race_free);
         let mut bounds = OutOfBoundsAccesses::default();
+        let mut aligned = MisalignedAccesses::default();
         let mut reads = UninitialisedReads::default();
         let mut waits = NeverWaited::default();
         let mut uniform = UniformityDisagreements::default();
         let mut unordered = UnorderedAtomics::default();
-        let own: [&mut dyn Observer; 6] = [
+        let own: [&mut dyn Observer; 7] = [
             &mut races,
             &mut bounds,
+            &mut aligned,
             &mut reads,
             &mut waits,
             &mut uniform,
@@ -445,9 +448,10 @@ impl Check<'_> {
         let span = disagreements.first().map(Diagnostic::span);
         self.shown.disagreement = self.shown.disagreement.or(span);
         let theirs = observers.iter_mut().flat_map(|o| o.finish());
-        let rest = waits
+        let rest = aligned
             .finish()
             .into_iter()
+            .chain(waits.finish())
             .chain(disagreements)
             .chain(theirs);
         small.extend(rest.map(|d| (None, d)));

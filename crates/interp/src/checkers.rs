@@ -7,7 +7,8 @@ use invar_ir::{AddressSpace, Diagnostic, Rule, Scope};
 
 use crate::dispatch::GridSizes;
 use crate::observe::{
-    Access, AsyncCopy, Kind, Launch, ObjectInfo, Observer, OutOfBounds, SiteInfo, Touched, Who,
+    Access, AsyncCopy, Kind, Launch, Misaligned, ObjectInfo, Observer, OutOfBounds, SiteInfo,
+    Touched, Who,
 };
 
 /// What messages need to know of a run.
@@ -177,6 +178,55 @@ impl OutOfBoundsAccesses {
                 (object, found)
             })
             .collect()
+    }
+}
+
+/// Reports addresses that are no multiples of what is accessed there (L4), once for each place.
+#[derive(Default)]
+pub struct MisalignedAccesses {
+    about: About,
+    /// The first site of each place in the source: components of a vector are accessed one by one.
+    found: Vec<(u32, String, u64)>,
+}
+
+impl Observer for MisalignedAccesses {
+    fn wants(&self, _object: &ObjectInfo) -> bool {
+        false
+    }
+
+    fn begin(&mut self, launch: &Launch) -> Result<(), Diagnostic> {
+        self.about = About::of(launch);
+        Ok(())
+    }
+
+    fn misaligned(&mut self, event: &Misaligned) {
+        let span = |site: u32| self.about.sites[site as usize].span;
+        let here = span(event.site);
+        if let Some(known) = self.found.iter_mut().find(|(site, ..)| span(*site) == here) {
+            known.2 = known.2.saturating_add(event.count);
+            return;
+        }
+        let thread = self.about.thread(event.who, event.lane);
+        let message = format!(
+            "{thread} accesses {} bytes at byte {}, which is no multiple of {}",
+            event.width, event.offset, event.width
+        );
+        self.found.push((event.site, message, event.count));
+    }
+
+    fn finish(&mut self) -> Vec<Diagnostic> {
+        let found = std::mem::take(&mut self.found).into_iter();
+        let all = found.map(|(site, message, count)| {
+            let more = match count {
+                1 => String::new(),
+                n => format!("; {n} accesses here are misaligned"),
+            };
+            let span = self.about.sites[site as usize].span;
+            Diagnostic::error(Rule::MisalignedAccess, span, format!("{message}{more}")).help(
+                "pass strides and offsets that are multiples of the type's size, or access narrower values",
+            )
+        });
+        all.collect()
     }
 }
 

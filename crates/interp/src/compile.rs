@@ -31,7 +31,7 @@ pub(crate) fn compile(
     // What is not run need not be expanded.
     let mut module = module.clone();
     module.kernels.retain(|k| &*k.name == name);
-    let module = expand(contract(module)?, &|_, _, _| false)?;
+    let module = expand(contract(module)?, &|op, _, _| op == Op::ShrExact)?;
     let kernel = module.kernels[0].clone();
 
     let mut c = Compiler {
@@ -784,6 +784,14 @@ impl Compiler<'_> {
         let destination = self.column(result);
         let size = self.size;
         let count = self.column_count(ty);
+        // What it is for is what observers see; else it is a shift.
+        let op = match op {
+            Op::ShrExact => {
+                self.tell_shifted(span, args);
+                Op::Shr
+            }
+            other => other,
+        };
         match op.row().meaning {
             Meaning::Eval(evaluator) => {
                 if op == Op::Select {
@@ -846,6 +854,19 @@ impl Compiler<'_> {
                 self.emit(span, Code::Query { destination, query });
             }
         }
+    }
+
+    /// Tells observers of offsets whose bits that are shifted out are not all 0.
+    fn tell_shifted(&mut self, span: invar_ir::Span, args: &[Value]) {
+        let scalar = self.kernel.ty(args[0]).component_scalar();
+        let code = Code::Misaligned {
+            site: self.site(span, SiteKind::Offset),
+            scalar,
+            offset: self.column(args[0]),
+            count: self.column(args[1]),
+            columns: self.column_count(self.kernel.ty(args[0])),
+        };
+        self.emit(span, code);
     }
 
     /// Tells observers which of two values a `select` takes, of those that are loads and no more.

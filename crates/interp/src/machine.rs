@@ -223,6 +223,13 @@ impl Run<'_, '_, '_> {
                     length,
                     when,
                 } => self.selected(group, simd, *site, (*condition, *length), *when),
+                Code::Misaligned {
+                    site,
+                    scalar,
+                    offset,
+                    count,
+                    columns,
+                } => self.misaligned(group, simd, *site, *scalar, (*offset, *count, *columns)),
                 Code::Copy(copy) => self.copy_by_threads(group, simd, copy, at)?,
                 Code::AsyncCopy { .. }
                 | Code::Wait { .. }

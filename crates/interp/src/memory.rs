@@ -327,6 +327,48 @@ impl Run<'_, '_, '_> {
         }
     }
 
+    /// The lanes whose offset is no multiple of what a shift divides it by; shows them to observers.
+    pub(crate) fn misaligned(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        site: u32,
+        scalar: Scalar,
+        (offset, count, columns): (Column, Column, u32),
+    ) {
+        if !self.observed() {
+            return;
+        }
+        let size = self.program.simdgroup_size as usize;
+        for column in 0..columns as usize {
+            let at = |from: Column, lane| {
+                let bits = simd.registers[from as usize + column * size + lane];
+                scalar.integer(bits)
+            };
+            let by = |lane| 1i128 << at(count, lane).rem_euclid(i128::from(scalar.bits()));
+            let mut lanes = 0u128;
+            for_each_lane(simd.mask, |lane| {
+                let is_multiple = at(offset, lane).rem_euclid(by(lane)) == 0;
+                lanes |= u128::from(!is_multiple) << lane;
+            });
+            if lanes == 0 {
+                continue;
+            }
+            let lane = lanes.trailing_zeros();
+            let event = observe::Misaligned {
+                who: group.who(simd),
+                site,
+                lane,
+                count: lanes.count_ones().into(),
+                offset: at(offset, lane as usize),
+                width: by(lane as usize),
+            };
+            for observer in self.observers.iter_mut() {
+                observer.misaligned(&event);
+            }
+        }
+    }
+
     /// The lanes whose index of a part of a value is out of bounds; shows them to observers.
     pub(crate) fn parts_outside(
         &mut self,

@@ -69,6 +69,8 @@ pub enum SiteKind {
     AssertUniform,
     /// A component or column is taken or replaced by a computed index.
     Part,
+    /// An offset in bytes becomes an index.
+    Offset,
     /// Texels are read or written, or a texture is sampled.
     Texture,
 }
@@ -228,6 +230,23 @@ pub struct OutOfBounds<'a> {
     pub what: &'a str,
 }
 
+/// Lanes whose offset in bytes is no multiple of the width that is accessed there.
+#[derive(Clone, Copy, Debug)]
+pub struct Misaligned {
+    /// Who.
+    pub who: Who,
+    /// Where in the kernel.
+    pub site: u32,
+    /// A lane that does it.
+    pub lane: u32,
+    /// How many do.
+    pub count: u64,
+    /// The lane's offset, in bytes.
+    pub offset: i128,
+    /// What it should be a multiple of.
+    pub width: i128,
+}
+
 /// A line that a lane prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Printing<'a> {
@@ -306,6 +325,8 @@ pub trait Observer {
     fn selected(&mut self, who: Who, site: u32, lanes: u128, taken: u128) {}
     /// Something is out of bounds.
     fn out_of_bounds(&mut self, event: &OutOfBounds) {}
+    /// Lanes have an offset that is no multiple (L4).
+    fn misaligned(&mut self, event: &Misaligned) {}
     /// Threads of the scope asserted a value to be uniform and disagree.
     fn not_uniform(&mut self, who: Who, site: u32, scope: Scope, values: [u64; 2]) {}
     /// Called now and then with how many threadgroups are done; `Break` cancels the run.

@@ -407,6 +407,14 @@ pub(crate) enum Code {
         /// Whether it takes it where the condition holds.
         when: bool,
     },
+    /// Tells observers of lanes whose offset has bits below `count` that are not 0.
+    Misaligned {
+        site: u32,
+        scalar: Scalar,
+        offset: Column,
+        count: Column,
+        columns: u32,
+    },
     /// Each active lane prints a line.
     Print(Box<Print>),
     /// Each active lane reaches a texture.

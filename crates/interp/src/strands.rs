@@ -270,6 +270,7 @@ impl Code {
             | Code::Return
             | Code::Print(_)
             | Code::Selected { .. }
+            | Code::Misaligned { .. }
             | Code::Extract { .. }
             | Code::Insert { .. }
             | Code::Zero { .. }

@@ -644,6 +644,12 @@ Check {
     /// If it is meant, the kernel says `allow(out_of_bounds_loads)` or
     /// `allow(out_of_bounds_stores)`.
     OutOfBounds "out-of-bounds",
+    /// An address is no multiple of the width of what is accessed there: the access is made at the multiple below
+    /// it (L4).
+    ///
+    /// So it is for every device here; elsewhere such an access is undefined. In kernels of other languages it comes
+    /// of a stride or an offset in bytes that does not fit the type: pass another, or access narrower values.
+    MisalignedAccess "misaligned-access",
     /// A load is out of bounds, and a `select` throws its value away (B6).
     ///
     /// The value would be 0 (B1) and is not used, so nothing is wrong; in languages without such rules the

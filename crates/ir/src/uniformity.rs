@@ -787,7 +787,7 @@ impl<'a> Walk<'a> {
             Op::Div if by.scalar.is_signed_integer() && by.bits >> (by.scalar.bits() - 1) != 0 => 0,
             Op::Div => by.bits,
             // Counts are taken modulo the width (A3).
-            Op::Shr => 1 << (by.bits % u64::from(by.scalar.bits())),
+            Op::Shr | Op::ShrExact => 1 << (by.bits % u64::from(by.scalar.bits())),
             _other_row => 0,
         };
         divisor > 0

@@ -119,7 +119,8 @@ impl Translator<'_> {
             ["store", _] => {
                 let value = self.one(number, 0)?;
                 let (address, row, transpose) = place(self, 1)?;
-                let (memory, index, object) = self.granules(&address)?;
+                let bytes = self.k.ty(value).scalar().map_or(1, Scalar::size_bytes);
+                let (memory, index, object) = self.granules(&address, bytes)?;
                 if let Some(scalar) = self.k.ty(value).scalar()
                     && scalar != object.scalar
                 {
@@ -192,7 +193,8 @@ impl Translator<'_> {
             let yes = sides.pop().unwrap_or_default();
             return Ok(self.k.if_regions(is_first, yes, no)[0]);
         }
-        let (memory, index, object) = self.granules(address)?;
+        let bytes = ty.scalar().map_or(1, Scalar::size_bytes);
+        let (memory, index, object) = self.granules(address, bytes)?;
         if let Some(scalar) = ty.scalar()
             && scalar != object.scalar
         {
@@ -214,7 +216,10 @@ impl Translator<'_> {
         let f = self.f;
         let inst = &f.insts[number];
         let address = self.address(&inst.operands[0])?;
-        let (memory, index, object) = self.granules(&address)?;
+        let Some(asked) = suffix(scalar) else {
+            return Err(self.refuse("an atomic of this type"));
+        };
+        let (memory, index, object) = self.granules(&address, asked.size_bytes())?;
         let op = match op {
             "load" => AtomicOp::Load,
             "store" => AtomicOp::Store,
@@ -228,9 +233,6 @@ impl Translator<'_> {
             "or" => AtomicOp::Or,
             "xor" => AtomicOp::Xor,
             other => return Err(self.refuse(&format!("the atomic `{other}`"))),
-        };
-        let Some(asked) = suffix(scalar) else {
-            return Err(self.refuse("an atomic of this type"));
         };
         if asked.size_bytes() != object.granule_bytes {
             return Err(self.refuse("memory that is accessed by atomics and by narrower accesses"));
@@ -292,6 +294,9 @@ impl Translator<'_> {
         if name == "simd_shuffle_and_fill_up" || name == "simd_shuffle_and_fill_down" {
             return self.shuffle_and_fill(number, name == "simd_shuffle_and_fill_up", scalar);
         }
+        if name == "nextafter" {
+            return self.next_after(number, scalar);
+        }
         let name = if name == "fabs" { "abs" } else { name };
         let Some(op) = Op::from_name(name) else {
             return Err(unknown(self));
@@ -313,6 +318,40 @@ impl Translator<'_> {
             });
         }
         Ok(Val::One(self.op(op, &arguments)))
+    }
+
+    /// The number next to the first towards the second: the one whose bits are one more or less.
+    fn next_after(&mut self, number: usize, scalar: Scalar) -> Done<Val> {
+        let (x, y) = (self.one(number, 0)?, self.one(number, 1)?);
+        let (bits, sign) = match scalar {
+            Scalar::F16 => (Scalar::I16, 1 << 15),
+            Scalar::F32 => (Scalar::I32, 1 << 31),
+            _other => return Err(self.refuse("`nextafter` of this type")),
+        };
+        let zero = self.bits(scalar, 0);
+        let [x_bits, y_bits] = [x, y].map(|v| self.as_scalar(v, bits));
+        let (one, minus_one) = (self.bits(bits, 1), self.bits(bits, u64::MAX));
+        let less = self.op(Op::Lt, &[x, y]);
+        let positive = self.op(Op::Gt, &[x, zero]);
+        let grows = self.op(Op::Eq, &[less, positive]);
+        let step = self.op(Op::Select, &[minus_one, one, grows]);
+        let next = self.op(Op::Add, &[x_bits, step]);
+        // Next to 0 is the smallest number with the other's sign.
+        let sign = self.bits(bits, sign);
+        let side = self.op(Op::And, &[y_bits, sign]);
+        let smallest = self.op(Op::Or, &[side, one]);
+        let is_zero = self.op(Op::Eq, &[x, zero]);
+        let next = self.op(Op::Select, &[next, smallest, is_zero]);
+        let next = self.as_scalar(next, scalar);
+        let equal = self.op(Op::Eq, &[x, y]);
+        let next = self.op(Op::Select, &[next, y, equal]);
+        // Of a NaN the sum, which is one.
+        let sum = self.op(Op::Add, &[x, y]);
+        let unordered = {
+            let (a, b) = (self.op(Op::IsNan, &[x]), self.op(Op::IsNan, &[y]));
+            self.op(Op::Or, &[a, b])
+        };
+        Ok(Val::One(self.op(Op::Select, &[next, sum, unordered])))
     }
 
     /// A shuffle whose lanes beyond the simdgroup come from another value: lane `i` of the first, of the

@@ -4,7 +4,8 @@
 //! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]).
 //! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
 //! these, `translate.rs` has the instructions, `calls.rs` Metal's own functions, `lanes.rs` the elements of
-//! simdgroup matrices, `textures.rs` textures and samplers, and `flow.rs` makes `if` and
+//! simdgroup matrices, `textures.rs` textures and samplers,
+//! `pointers.rs` argument buffers, and `flow.rs` makes `if` and
 //! `loop` of jumps (`graph.rs`). Instructions point at the source's own lines (`places.rs`) and name the calls
 //! that led to them.
 //!
@@ -28,6 +29,7 @@ mod memory;
 mod needed;
 mod objects;
 mod places;
+mod pointers;
 mod rewrite;
 mod textures;
 mod tokens;

@@ -196,6 +196,11 @@ impl Translator<'_> {
             return Ok(());
         }
         let is_constant = named("constant").is_some();
+        self.declare_fields(number, bound)?;
+        let is_of_addresses = self.objects.fields.iter().any(|f| f.param == number);
+        if is_of_addresses && !(reads || writes) {
+            return Ok(());
+        }
         let index = named("buffer").and_then(|(_, i)| (*i)?.try_into().ok());
         let object = match &param.debug {
             Some(DebugType::Pointer(inner))
@@ -532,6 +537,26 @@ impl Translator<'_> {
     /// The distance of an address from its root, in so many bytes, a power of two. What is no multiple by
     /// itself is added up in bytes, so that an index stays one in what is.
     pub fn distance(&mut self, address: &Address, unit: i64) -> Value {
+        self.distance_by(address, unit, Op::Shr)
+    }
+
+    /// The index in an object that an access of so many bytes is made at. If its address is no multiple of them, a
+    /// check says so.
+    fn index_of_access(&mut self, address: &Address, bytes: u64, object: &Object) -> Value {
+        let (bytes, granule) = (bytes as i64, object.granule_bytes as i64);
+        let is_multiple = address.constant % bytes == 0
+            && address.terms.iter().all(|(_, scale)| scale % bytes == 0);
+        if bytes > granule && self.asks_alignment && !is_multiple {
+            self.distance_by(address, bytes, Op::ShrExact);
+        }
+        let op = match self.asks_alignment {
+            true => Op::ShrExact,
+            false => Op::Shr,
+        };
+        self.distance_by(address, granule, op)
+    }
+
+    fn distance_by(&mut self, address: &Address, unit: i64, shift: Op) -> Value {
         let (whole, odd): (Vec<_>, Vec<_>) = address
             .terms
             .iter()
@@ -548,7 +573,7 @@ impl Translator<'_> {
             };
             let bytes = self.sum(None, &odd, 1, constant);
             let by = self.bits(Scalar::I64, u64::from(unit.trailing_zeros()));
-            total = Some(self.op(Op::Shr, &[bytes, by]));
+            total = Some(self.op(shift, &[bytes, by]));
         }
         self.sum(total, &whole, unit, rest / unit)
     }
@@ -597,12 +622,12 @@ impl Translator<'_> {
         }
     }
 
-    /// The memory and index of granules that an address leads to.
-    pub fn granules(&mut self, address: &Address) -> Done<(Memory, Value, Object)> {
+    /// The memory and index of granules that an access of so many bytes is made at.
+    pub fn granules(&mut self, address: &Address, bytes: u64) -> Done<(Memory, Value, Object)> {
         let object = self.object(address)?;
         match object.what {
             What::Granules(memory) => {
-                let index = self.distance(address, object.granule_bytes as i64);
+                let index = self.index_of_access(address, bytes, &object);
                 Ok((memory, index, object))
             }
             What::Unset(ref name) => Err(self.unset(name)),
@@ -635,6 +660,10 @@ impl Translator<'_> {
                 None => Ok(Val::Address(address)),
             };
         }
+        if let Some(fields) = self.objects.read_fields(number) {
+            let fields = fields.to_vec();
+            return self.loaded_address(number, &fields).map(Val::Address);
+        }
         Ok(Val::One(self.load_from(&address, inst.ty)?))
     }
 
@@ -660,7 +689,7 @@ impl Translator<'_> {
         let object = self.object(address)?;
         match object.what {
             What::Granules(memory) => {
-                let first = self.distance(address, object.granule_bytes as i64);
+                let first = self.index_of_access(address, ty.size_bytes(), &object);
                 let count = ty.size_bytes() / object.granule_bytes;
                 self.load_granules(memory, first, count, &object, scalar)
             }
@@ -773,6 +802,10 @@ impl Translator<'_> {
     pub fn store(&mut self, number: usize) -> Done<()> {
         let f = self.f;
         let inst = &f.insts[number];
+        // Padding, which is no location (L3): variables have a value from the start.
+        if self.operand(&inst.operands[0])? == Val::Undefined {
+            return Ok(());
+        }
         let value = self.one(number, 0)?;
         let address = self.address(&inst.operands[1])?;
         self.store_to(&address, value, inst.types[0])
@@ -811,7 +844,7 @@ impl Translator<'_> {
             self.k.if_regions(is_first, yes, no);
             return Ok(());
         }
-        let (memory, first, object) = self.granules(address)?;
+        let (memory, first, object) = self.granules(address, ty.size_bytes())?;
         let count = ty.size_bytes() / object.granule_bytes;
         let place = |index, n: u64| Place {
             memory,
@@ -885,10 +918,25 @@ impl Translator<'_> {
             _ if is_set => return Err(self.refuse("`memset` by a value that is computed")),
             _copied => None,
         };
-        for at in (0..*bytes).step_by(unit as usize) {
+        // Of a struct whose fields are narrower it is no access in that width.
+        self.asks_alignment = false;
+        let copied = self.copy_units(*bytes, (&to, from.as_ref()), same, ty);
+        self.asks_alignment = true;
+        copied
+    }
+
+    /// Copies one after another as many as fit so many bytes, or stores one value.
+    fn copy_units(
+        &mut self,
+        bytes: u64,
+        (to, from): (&Address, Option<&Address>),
+        same: Option<Value>,
+        ty: foreign::Type,
+    ) -> Done<()> {
+        for at in (0..bytes).step_by(ty.size_bytes() as usize) {
             let mut to = to.clone();
             to.constant += at as i64;
-            let value = match (same, &from) {
+            let value = match (same, from) {
                 (Some(value), _) => value,
                 (None, Some(from)) => {
                     let mut from = from.clone();

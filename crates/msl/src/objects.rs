@@ -10,6 +10,7 @@ use invar_ir::Scalar;
 use invar_llvm::foreign::{Binary, DebugType, Function, Kind, Operand, Param, Type};
 
 use crate::needed::needed;
+use crate::pointers::{self, Field};
 
 /// Where an address comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +19,8 @@ pub(crate) enum Root {
     /// The instruction that makes room.
     Variable(usize),
     Global(usize),
+    /// What an address in memory leads to: the field that holds it.
+    Field(usize),
 }
 
 /// An access to an object.
@@ -43,12 +46,19 @@ pub(crate) struct Objects {
     needed: Vec<bool>,
     /// Parameters that are textures and samplers.
     handles: BTreeSet<Root>,
+    /// Fields that hold addresses, and which of them each load of an address may read.
+    pub fields: Vec<Field>,
+    fields_of: HashMap<usize, Vec<usize>>,
 }
 
 /// Whether a parameter is a texture or a sampler: a class of the headers that holds an address.
 pub(crate) fn is_handle(param: &Param) -> bool {
-    match &param.debug {
-        Some(DebugType::Struct(_, _, fields)) => {
+    param.debug.as_ref().is_some_and(is_handle_type)
+}
+
+pub(crate) fn is_handle_type(ty: &DebugType) -> bool {
+    match ty {
+        DebugType::Struct(_, _, fields) => {
             fields.first().is_some_and(|field| field.name == "invar_id")
         }
         _other => false,
@@ -95,7 +105,16 @@ fn copied_by(bytes: u64) -> Type {
 
 impl Objects {
     pub fn of(f: &Function) -> Objects {
-        let mut objects = Objects::default();
+        let mut objects = Objects {
+            fields: pointers::fields(f),
+            ..Objects::default()
+        };
+        for inst in 0..f.insts.len() {
+            let read = pointers::read_by(f, &objects.fields, inst);
+            if !read.is_empty() {
+                objects.fields_of.insert(inst, read);
+            }
+        }
         objects.find_roots(f);
         objects.find_alignments(f);
         objects.needed = needed(f, &objects);
@@ -114,7 +133,23 @@ impl Objects {
         !roots.is_empty() && roots.iter().all(|root| self.handles.contains(root))
     }
 
+    /// The fields that a load of an address may read.
+    pub fn read_fields(&self, inst: usize) -> Option<&[usize]> {
+        self.fields_of.get(&inst).map(|fields| &**fields)
+    }
+
+    /// Whether the address in a field is loaded by what is needed.
+    pub fn is_read(&self, root: Root) -> bool {
+        self.fields_of.iter().any(|(inst, fields)| {
+            self.is_needed(*inst) && fields.iter().any(|field| Root::Field(*field) == root)
+        })
+    }
+
     fn find_roots(&mut self, f: &Function) {
+        for (inst, fields) in &self.fields_of {
+            let roots = fields.iter().map(|field| Root::Field(*field)).collect();
+            self.roots.insert(*inst, roots);
+        }
         for (number, param) in f.params.iter().enumerate() {
             if is_handle(param) {
                 self.handles.insert(Root::Param(number));
@@ -209,9 +244,9 @@ impl Objects {
 
     fn find_accesses(&mut self, f: &Function) {
         for (number, inst) in f.insts.iter().enumerate() {
-            // What a handle holds is no memory of the kernel's.
+            // What a handle or a field of addresses holds is no memory of the kernel's.
             let is_handle = inst.kind == Kind::Load && self.are_handles(&inst.operands[0]);
-            if !self.needed[number] || is_handle {
+            if !self.needed[number] || is_handle || self.fields_of.contains_key(&number) {
                 continue;
             }
             let mut add = |operand: &Operand, ty, (reads, writes), is_copy| {

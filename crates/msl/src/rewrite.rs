@@ -141,7 +141,7 @@ impl Rewriter<'_> {
             }
             "." | "->" => self.components(at),
             // clang has no conversion between the two floats of 16 bits.
-            "static_cast" => self.t.put(at, "invar_static_cast"),
+            "static_cast" => self.t.put(at, "metal::invar_static_cast"),
             _ if is_number(word) => self.number(at),
             _other => {}
         }
@@ -266,6 +266,8 @@ impl Rewriter<'_> {
                         ));
                     }
                 }
+                // The place in an argument buffer, whose fields go by their names.
+                "id" => {}
                 "kernel" => annotations.push("annotate(\"msl.kernel\"), used".to_string()),
                 "unroll" | "maybe_unused" | "nodiscard" | "likely" | "unlikely" | "fallthrough"
                 | "noreturn" | "deprecated" => kept.push(part.clone()),

@@ -68,23 +68,29 @@ fn texture_type(name: &str) -> Option<TextureType> {
 }
 
 impl Translator<'_> {
+    /// A parameter that is a texture or a sampler, by its class.
+    pub fn declare_handle(&mut self, name: &str, class: &DebugType) -> Done<What> {
+        let class = match class {
+            DebugType::Struct(class, ..) => &**class,
+            _other => "",
+        };
+        match (class, texture_type(class)) {
+            (_, Some(ty)) => Ok(What::Texture(self.k.texture(name, ty), ty)),
+            ("sampler", None) => match self.k.sampler(name) {
+                SamplerSource::Param(memory) => Ok(What::Sampler(memory)),
+                SamplerSource::Constant(_) => Err(self.refuse("a sampler of this form")),
+            },
+            _other => Err(self.refuse(&format!("the texture `{name}` of this type"))),
+        }
+    }
+
     /// Declares a parameter that is a texture or a sampler.
     pub fn handle(&mut self, number: usize) -> Done<()> {
         let param = &self.f.params[number];
-        let name = match &param.debug {
-            Some(DebugType::Struct(name, ..)) => &**name,
-            _other => "",
+        let Some(class) = &param.debug else {
+            return Err(self.refuse(&format!("the texture `{}` of this type", param.name)));
         };
-        let what = match (name, texture_type(name)) {
-            (_, Some(ty)) => What::Texture(self.k.texture(&param.name, ty), ty),
-            ("sampler", None) => match self.k.sampler(&param.name) {
-                SamplerSource::Param(memory) => What::Sampler(memory),
-                SamplerSource::Constant(_) => return Err(self.refuse("a sampler of this form")),
-            },
-            _other => {
-                return Err(self.refuse(&format!("the texture `{}` of this type", param.name)));
-            }
-        };
+        let what = self.declare_handle(&param.name, class)?;
         let root = Root::Param(number);
         let object = Object {
             what,

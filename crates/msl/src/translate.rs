@@ -105,6 +105,8 @@ pub(crate) struct Translator<'a> {
     pub nullable: Vec<bool>,
     /// Function constants without a value.
     pub unset: Vec<String>,
+    /// Whether accesses are to be at multiples of their width, which copies of bytes are not.
+    pub asks_alignment: bool,
 }
 
 impl<'a> Translator<'a> {
@@ -121,6 +123,7 @@ impl<'a> Translator<'a> {
             lanes: Lanes::of(f),
             nullable: nullable(f),
             unset: Vec::new(),
+            asks_alignment: true,
             f,
             k,
         }

@@ -402,7 +402,7 @@ impl<'k> Subject<'k> {
         }
         for statement in &self.shape.statements {
             if let InstKind::Op { op, args, .. } = &statement.inst.kind
-                && matches!(op, Op::Shl | Op::Shr)
+                && matches!(op, Op::Shl | Op::Shr | Op::ShrExact)
                 && let Some(count) = self.run(args[1], &HashMap::new(), 0)
                 && (1..=20).contains(&count)
             {
@@ -594,7 +594,7 @@ impl<'k> Subject<'k> {
                     Op::Mul => a.checked_mul(b)?,
                     Op::Div if b == 0 => 0,
                     Op::Div => a / b,
-                    Op::Shr => a >> b.rem_euclid(bits),
+                    Op::Shr | Op::ShrExact => a >> b.rem_euclid(bits),
                     Op::Shl => a.checked_mul(1 << b.rem_euclid(bits))?,
                     Op::And => a & b,
                     Op::Xor => a ^ b,

@@ -1172,7 +1172,7 @@ impl Subject<'_> {
                 let bounds = (a.low.checked_mul(factor)?, a.high.checked_mul(factor)?);
                 self.fitted(q, t, value, a.form.times(factor)?, bounds)
             }
-            Op::Shr => match b.as_constant() {
+            Op::Shr | Op::ShrExact => match b.as_constant() {
                 Some(count) => {
                     let count = count.rem_euclid(i128::from(scalar.bits()));
                     self.floor(q, &a, 1 << count).map(|(quotient, _)| quotient)

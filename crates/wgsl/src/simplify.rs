@@ -246,6 +246,10 @@ fn is_idle(thread: &[bool], kind: &InstKind) -> bool {
             Memory::Param(_) => false,
         },
         InstKind::Alloc(_) => true,
+        // Checks look at it.
+        InstKind::Op {
+            op: Op::ShrExact, ..
+        } => false,
         other => !other.has_regions() && !other.is_terminator() && other.is_removable(),
     }
 }

@@ -490,7 +490,7 @@ impl<'k> Walk<'_, 'k> {
                 let sum = a.sum.clone().plus(&b.sum, 1);
                 disjoint.then(|| computed(&[&a, &b], sum, self.width(result), true))
             }
-            Op::Shr => {
+            Op::Shr | Op::ShrExact => {
                 let count = b.sum.as_constant()? as u32 % self.width(args[0]);
                 quotient(&a, 1i64.checked_shl(count)?)
             }

@@ -614,7 +614,7 @@ pub fn affine(
         }
         Op::Div if same(1) => of.quotient(constant(1)?),
         Op::Rem if same(1) => of.remainder(constant(1)?),
-        Op::Shr if same(1) => {
+        Op::Shr | Op::ShrExact if same(1) => {
             let bits = i64::from(from.bits().min(62));
             let count = constant(1).filter(|c| (0..bits).contains(c))?;
             of.quotient(1 << count)

@@ -94,7 +94,9 @@ impl Walk<'_> {
             }
             Op::Shl => Some([of_result.saturating_sub(self.shift(args)?), u32::MAX]),
             // Nothing of what is not used; else the bits that move to those that count.
-            Op::Shr if of_result > 0 => Some([of_result + self.shift(args)?, u32::MAX]),
+            Op::Shr | Op::ShrExact if of_result > 0 => {
+                Some([of_result + self.shift(args)?, u32::MAX])
+            }
             _any_bit => None,
         }
     }

@@ -312,7 +312,7 @@ impl Walk<'_> {
             Op::Max => two().map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))),
             Op::And => two().and_then(|(a, b)| (a.0 >= 0 && b.0 >= 0).then_some((0, a.1.min(b.1)))),
             // The count is taken modulo the width (A3); only small ones are followed.
-            Op::Shr => two().and_then(|(a, b)| {
+            Op::Shr | Op::ShrExact => two().and_then(|(a, b)| {
                 let small = a.0 >= 0 && b.0 >= 0 && b.1 < self.width(args[0]);
                 small.then(|| (a.0 >> b.1, a.1 >> b.0))
             }),

@@ -571,7 +571,7 @@ impl<'a> Walk<'a> {
                 found.unwrap_or(Step::Same)
             }
             // Neighbours mostly share a quotient.
-            Op::Div | Op::Shr => match args.first().map(of) {
+            Op::Div | Op::Shr | Op::ShrExact => match args.first().map(of) {
                 Some(Step::Same | Step::Known(1)) | None => Step::Same,
                 Some(Step::Known(_) | Step::Far) => Step::Far,
             },

@@ -211,7 +211,7 @@ impl Known {
         match op {
             Op::Div => Some((Part::Row, self.divisors.get(by)?.clone())),
             Op::Rem => Some((Part::Column, self.divisors.get(by)?.clone())),
-            Op::Shr => {
+            Op::Shr | Op::ShrExact => {
                 let count = integer(*self.constants.get(by)?)?;
                 let count = u32::try_from(count).ok().filter(|count| *count < 31)?;
                 Some((Part::Row, power(count)?))

@@ -245,6 +245,11 @@ pub(crate) fn rotate(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     b.as_type(all, ty)
 }
 
+/// `x >> count`.
+pub(crate) fn shr_exact(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    b.shr(args[0], args[1])
+}
+
 /// A6: the offset, at most the width, and the count, at most what is left, as u32; and a function
 /// that makes shift counts of a type of them.
 fn bit_range(b: &mut KernelBuilder, width: u32, offset: Value, count: Value) -> [Value; 3] {

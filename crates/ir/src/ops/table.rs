@@ -337,6 +337,10 @@ rows! {
     /// The bits moved up by `count`, taken modulo the width; those that leave come back below.
     Rotate rotate(x, count): S::Same(2, C::INTEGER) => Expand(bits::rotate),
         example (0x81u8, 1u8) => 0x03u8;
+    /// `x >> count`, as of an offset in bytes that becomes an index. Where a bit that is 1 is shifted out, the
+    /// checked device reports `misaligned-access` (L4).
+    ShrExact shr_exact(x, count): S::Same(2, C::INTEGER) => Expand(bits::shr_exact),
+        example (24i64, 3i64) => 3i64;
     /// The `count` bits from bit `offset` on, extended by their sign if the type is signed. The
     /// offset is limited to the width, the count to the bits that are left (A6).
     ExtractBits extract_bits(x, offset, count): S::ExtractBits => Expand(bits::extract_bits),
