@@ -323,6 +323,7 @@ pub(crate) fn unpromised(case: &Case) -> Option<String> {
             seeds: Some(2),
             allow: vec![
                 Rule::OutOfBounds,
+                Rule::MisalignedAccess,
                 Rule::UninitialisedRead,
                 Rule::NeverWaited,
             ],

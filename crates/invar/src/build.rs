@@ -779,8 +779,8 @@ methods! {
         quad_prefix_exclusive_product, quad_broadcast_first, quad_ballot, quad_all, quad_any;
     binary:
         min, max, fmin, fmax, mul_hi, eq, ne, lt, le, gt, ge, extract, step, copysign, ldexp,
-        abs_diff, add_sat, sub_sat, rotate, dot, distance, cross, reflect, matrix_multiply, pow,
-        powr, atan2, fmod, simd_shuffle, simd_shuffle_up, simd_shuffle_down, simd_shuffle_xor,
+        abs_diff, add_sat, sub_sat, rotate, shr_exact, dot, distance, cross, reflect,
+        matrix_multiply, pow, powr, atan2, fmod, simd_shuffle, simd_shuffle_up, simd_shuffle_down, simd_shuffle_xor,
         simd_shuffle_rotate_up, simd_shuffle_rotate_down, simd_broadcast, quad_shuffle,
         quad_shuffle_up, quad_shuffle_down, quad_shuffle_xor, quad_shuffle_rotate_up,
         quad_shuffle_rotate_down, quad_broadcast;

@@ -54,7 +54,8 @@ same! {
         erf(x), fmod(x, y);
     SignedNumbers: sign(x);
     Integers: popcount(x), clz(x), ctz(x), reverse_bits(x), mul_hi(a, b), abs_diff(a, b),
-        add_sat(a, b), sub_sat(a, b), mad_hi(a, b, c), mad_sat(a, b, c), rotate(x, count);
+        add_sat(a, b), sub_sat(a, b), mad_hi(a, b, c), mad_sat(a, b, c), rotate(x, count),
+        shr_exact(x, count);
     Bitwise: simd_and(x), simd_or(x), simd_xor(x), quad_and(x), quad_or(x), quad_xor(x);
     Lanes: simd_broadcast_first(x), quad_broadcast_first(x);
 }
