@@ -46,7 +46,7 @@ use invar_ir::{
 };
 use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue, bf16, f16};
 
-use crate::kernel::{Constant, IntoDispatch, Launched, reported, value};
+use crate::kernel::{Constant, IntoDispatch, Launched, Stored, reported, value};
 
 /// Makes one kernel.
 pub struct Builder(RefCell<Inner>);
@@ -917,39 +917,63 @@ pub enum Wanted {
 
 /// What a buffer of Rust values holds: elements of so many bytes, of a scalar type or of several.
 #[doc(hidden)]
-#[derive(Clone, Copy)]
 pub struct Held {
-    scalar: Option<Scalar>,
     size_bytes: u64,
+    /// Whether it is a struct, of which there is more to say than a number of scalars.
+    is_struct: bool,
+    /// Its scalars in order, with nothing between them: all but of long arrays.
+    scalars: Vec<Scalar>,
 }
 
 impl Held {
-    fn of<T: Element>() -> Held {
+    fn of<T: Element + Stored>() -> Held {
+        let mut types = Vec::new();
+        T::types(&mut types);
+        let scalars = types.iter().flat_map(|ty| {
+            let count = ty.component_count() as usize;
+            std::iter::repeat_n(ty.scalar(), count).flatten()
+        });
         Held {
-            scalar: T::SCALAR,
             size_bytes: size_of::<T>() as u64,
+            is_struct: T::SCALAR.is_none(),
+            scalars: scalars.collect(),
         }
     }
 
-    fn what(self) -> String {
-        let Some(scalar) = self.scalar else {
-            return format!("structs of {} bytes", self.size_bytes);
-        };
-        match self.size_bytes / u64::from(scalar.bits().div_ceil(8)) {
-            1 => scalar.to_string(),
-            many => format!("[{scalar}; {many}]"),
+    /// What it is, in words for a report.
+    fn what(&self) -> String {
+        // More are not read.
+        const SHOWN: usize = 16;
+        let shown = self.scalars.iter().take(SHOWN);
+        let shown: Vec<String> = shown.map(ToString::to_string).collect();
+        match &shown[..] {
+            _ if self.is_struct => {
+                let more = if self.scalars.len() > SHOWN {
+                    ", ..."
+                } else {
+                    ""
+                };
+                format!("structs of {}{more}", shown.join(", "))
+            }
+            [only] => only.clone(),
+            [first, ..] => {
+                let size = self.scalars[0].size_bytes();
+                format!("[{first}; {}]", self.size_bytes / size)
+            }
+            [] => "nothing".to_string(),
         }
     }
 
-    fn is(self, module: &Module, element: &ElementType) -> bool {
+    fn is(&self, module: &Module, element: &ElementType) -> bool {
         let size = element.extent(&module.structs).map(|e| e.size_bytes);
-        let scalars = element.first_locations(&module.structs, 4096);
-        let is_scalar = |scalar| scalars.iter().all(|(_, other)| *other == scalar);
-        let of_scalars = match self.scalar {
-            Some(scalar) => is_scalar(scalar),
-            None => matches!(element, ElementType::Struct(_) | ElementType::Array(..)),
-        };
-        size == Some(self.size_bytes) && of_scalars
+        let found = element.first_locations(&module.structs, self.scalars.len());
+        let mut offset = 0;
+        let same = found.iter().zip(&self.scalars).all(|(found, scalar)| {
+            let wanted = (offset, *scalar);
+            offset += scalar.size_bytes();
+            *found == wanted
+        });
+        size == Some(self.size_bytes) && found.len() == self.scalars.len() && same
     }
 }
 
@@ -1014,7 +1038,7 @@ pub trait Parameter {
     fn arg<'a, 'b: 'a>(given: &'a Self::Given<'b>) -> Result<Arg<'a>, Error>;
 }
 
-impl<T: Element> Parameter for In<T> {
+impl<T: Element + Stored> Parameter for In<T> {
     type Given<'a> = &'a Buffer<T>;
 
     fn wanted() -> Wanted {
@@ -1029,7 +1053,7 @@ impl<T: Element> Parameter for In<T> {
     }
 }
 
-impl<T: Element> Parameter for Out<T> {
+impl<T: Element + Stored> Parameter for Out<T> {
     type Given<'a> = &'a mut Buffer<T>;
 
     fn wanted() -> Wanted {

@@ -2,8 +2,11 @@
 
 use invar::Arg;
 use invar::build::{Builder, In, Out, Value};
-use invar::ir::{Access, AtomicOp, Dim, Order, Scalar, Scope, Spaces, Type};
-use invar::prelude::{Device, Dispatch, Grid};
+use invar::ir::{
+    Access, AtomicOp, Dim, ElementType, Order, Scalar, Scope, Spaces, Span, StructDef, StructId,
+    Type,
+};
+use invar::prelude::*;
 use invar::report::{Style, render_for};
 
 /// The line of this file that has these words.
@@ -274,6 +277,47 @@ fn a_signature_is_that_of_the_kernel() {
     let text = told(vectors().finish_as::<(In<[f32; 2]>,)>().err());
     assert!(text.contains("no buffer of [f32; 2]"), "{text}");
     assert!(vectors().finish_as::<(In<f32>,)>().is_err());
+}
+
+#[derive(Clone, Copy, KernelData)]
+#[repr(C)]
+struct Tagged {
+    tag: u32,
+    at: [f32; 3],
+}
+
+#[derive(Clone, Copy, KernelData)]
+#[repr(C)]
+struct TaggedBehind {
+    at: [f32; 3],
+    tag: u32,
+}
+
+#[test]
+fn a_signature_s_structs_have_the_kernel_s_fields() {
+    let make = || {
+        let k = Builder::new("tags");
+        k.with(|b| {
+            b.module_mut().structs.push(StructDef {
+                name: "Tagged".into(),
+                fields: vec![
+                    ("tag".into(), Scalar::U32.into()),
+                    ("at".into(), Type::Vector(Scalar::F32, 3).into()),
+                ],
+                span: Span::default(),
+            });
+        });
+        k.buffer("x", Access::Write, ElementType::Struct(StructId(0)));
+        k
+    };
+    assert!(make().finish_as::<(Out<Tagged>,)>().is_ok());
+    let told = |error: Option<invar::Error>| error.expect("another signature").to_string();
+    let text = told(make().finish_as::<(Out<TaggedBehind>,)>().err());
+    assert!(
+        text.contains("parameter 1 is no buffer of structs of f32, f32, f32, u32"),
+        "{text}"
+    );
+    assert!(make().finish_as::<(Out<[u32; 4]>,)>().is_err());
 }
 
 #[test]
