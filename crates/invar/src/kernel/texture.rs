@@ -3,7 +3,7 @@
 //! What a kernel may do with one follows from what it does, as for buffers: of `&Texture2d<T>` it reads or samples,
 //! of `&mut Texture2d<T>` it writes, or reads and writes.
 //!
-//! Deliberately absent: gathers.
+//! Deliberately absent: levels, cubes, depths, several samples, and samplers of the launch.
 
 use std::marker::PhantomData;
 
@@ -143,6 +143,27 @@ textures! {
         (width texture_width "How many texels a row has.", height texture_height "How many rows a slice has.",
             depth texture_depth "How many slices it has.")
         "slices of rows and columns of texels";
+}
+
+macro_rules! gathers {
+    ($($name:ident ($($between:ident: $place:ty => $coordinate:ident),*);)*) => {$(
+        impl<T: Component> $name<T> {
+            /// A component, 0 to 3, of the four texels that a linear sample is made of: those at the lower left,
+            /// the lower right, the upper right and the upper left.
+            pub fn gather<const COMPONENT: u8>(self, $($between: $place,)* how: Sampler) -> Val<[T; 4]> {
+                let at = [$($between.$coordinate()),*];
+                with(|k| k.samples(self.memory));
+                let gather = |k: &mut KernelBuilder| {
+                    k.texture_gather(self.memory, COMPONENT, how.into(), &at)
+                };
+                given(self.memory, gather, true)
+            }
+        }
+    )*};
+}
+gathers! {
+    Texture2d (u: Val<f32> => ssa, v: Val<f32> => ssa);
+    Texture2dArray (u: Val<f32> => ssa, v: Val<f32> => ssa, element: impl Index => index);
 }
 
 /// A texture of a device's own, as a texture of the host is: what `check` runs on.

@@ -32,6 +32,31 @@ fn a_picture_is_resized_on_every_device() -> invar::Result<()> {
     Ok(())
 }
 
+/// The texels around the middle of a picture and of an element, of two components.
+#[kernel]
+fn around(picture: &Texture2d<f32>, cells: &Texture2dArray<u32>, out: &mut [[u32; 4]]) {
+    let green = picture.gather::<1>(0.5, 0.5, Sampler::NEAREST);
+    out[0] = (green * 255.0).rint() as [u32; 4];
+    out[1] = cells.gather::<0>(0.5, 0.5, 1, Sampler::NEAREST);
+}
+
+#[test]
+fn a_gather_gives_a_component_of_four_texels() -> invar::Result<()> {
+    for device in [Device::checked(), Device::named("cpu")?] {
+        let texels: Vec<u8> = (0..16).collect();
+        let picture = Texture::new(&device, PixelFormat::Rgba8Unorm, 2, 2, &texels)?;
+        let shape = TextureShape::new(PixelFormat::R32Uint, 2, 2).and_then(|s| s.with_depth(2));
+        let cells = Texture::of_shape(&device, shape.expect("a shape"))?;
+        let numbers: Vec<u8> = (0..8u32).flat_map(u32::to_le_bytes).collect();
+        cells.write(&numbers)?;
+        let mut out = device.buffer_zeroed::<[u32; 4]>(2)?;
+        around::launch(&device, Grid::threads(1), &picture, &cells, &mut out)?.wait()?;
+        // The lower left, the lower right, the upper right, the upper left: rows count downward.
+        assert_eq!(out.read()?, [[9, 13, 5, 1], [6, 7, 5, 4]]);
+    }
+    Ok(())
+}
+
 #[device_fn]
 fn doubled(cells: &mut Texture2dArray<u32>, x: u32, element: u32) {
     let cell = cells.read(x, 0, element);
