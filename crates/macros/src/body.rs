@@ -14,6 +14,7 @@ use crate::attributes;
 use crate::foreign::{self, Types};
 use crate::groups;
 use crate::lengths::Lengths;
+use crate::patterns::{self, component_names};
 use crate::places::{NO_POINTERS, is_place, table as table_of};
 use crate::refuse::refuse;
 use crate::returns;
@@ -86,13 +87,17 @@ fn tail_of(expr: &Expr) -> TokenStream {
     }
 }
 
-/// Variables as nested pairs: `(a, (b, ()))`; for a pattern each with `mut`.
+/// Variables as nested pairs, `Carried(a, Carried(b, ()))`; for a pattern each with `mut`.
 pub(crate) fn nest(names: &[Ident], mutable: bool) -> TokenStream {
     let mutable = mutable.then(|| words!(mut));
-    names
-        .iter()
-        .rev()
-        .fold(words!(()), |inner, name| words!((#mutable #name, #inner)))
+    names.iter().rev().fold(words!(()), |inner, name| {
+        carried(&words!(#mutable #name), &inner)
+    })
+}
+
+/// A variable before others.
+pub(crate) fn carried(variable: &TokenStream, others: &TokenStream) -> TokenStream {
+    words!(::invar::kernel::Carried(#variable, #others))
 }
 
 pub(crate) fn name_texts(names: &[Ident]) -> TokenStream {
@@ -146,6 +151,7 @@ impl ToTokens for Hidden {
 fn names_of(pat: &Pat) -> Vec<&Ident> {
     match pat {
         Pat::Ident(name) => vec![&name.ident],
+        Pat::Paren(inner) => names_of(&inner.pat),
         Pat::Type(typed) => names_of(&typed.pat),
         Pat::Tuple(tuple) => tuple.elems.iter().flat_map(names_of).collect(),
         Pat::Slice(slice) => slice.elems.iter().flat_map(names_of).collect(),
@@ -202,6 +208,15 @@ fn first_word(expr: &Expr) -> TokenStream {
 /// Whether nothing behind the expression runs.
 fn leaves(expr: &Expr) -> bool {
     matches!(expr, Expr::Break(_) | Expr::Continue(_) | Expr::Return(_))
+}
+
+/// Whether a pattern has names and tuples only.
+fn is_of_tuples(pat: &Pat) -> bool {
+    match pat {
+        Pat::Tuple(tuple) => tuple.elems.iter().all(is_of_tuples),
+        Pat::Paren(inner) => is_of_tuples(&inner.pat),
+        other => !matches!(other, Pat::Slice(_) | Pat::Struct(_)),
+    }
 }
 
 /// Whether evaluating it in vain has no effect and no access.
@@ -446,51 +461,50 @@ impl Body {
         };
         let value = self.expr(&init.expr)?;
         match pat {
+            // Of an element only the fields that are named are read.
+            Pat::Struct(structure) if ty.is_empty() && is_place(&init.expr) => {
+                let spot = self.place(&init.expr, false)?;
+                let (pattern, value) = self.fields(structure, &words!(= #spot), true)?;
+                Ok(words!(let #pattern = #value;))
+            }
+            _ => self.bound_to(pat, &ty, &value, located(&init.expr)),
+        }
+    }
+
+    /// `let` of a pattern with this type and value, which stands there.
+    pub(crate) fn bound_to(
+        &mut self,
+        pat: &Pat,
+        ty: &TokenStream,
+        value: &TokenStream,
+        here: Span,
+    ) -> Result<TokenStream> {
+        match pat {
             Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
                 let (name, mutable) = (&name.ident, name.mutability);
                 self.declare_as(name, mutable.is_some());
                 let text = name.to_string();
-                let value =
-                    quote_spanned!(located(&init.expr)=> ::invar::kernel::local(#text, #value));
+                let value = quote_spanned!(here=> ::invar::kernel::local(#text, #value));
                 Ok(match mutable {
                     Some(_) => {
-                        let value =
-                            quote_spanned!(located(&init.expr)=> ::invar::kernel::variable(#value));
+                        let value = quote_spanned!(here=> ::invar::kernel::variable(#value));
                         words!(let #mutable #name #ty = #value;)
                     }
                     None => words!(let #name #ty = #value;),
                 })
             }
-            Pat::Tuple(tuple) => {
-                tuple
-                    .elems
-                    .iter()
-                    .try_for_each(|part| self.bind_part(part))?;
-                Ok(words!(let #tuple #ty = #value;))
-            }
             Pat::Slice(slice) => {
-                let parts = &slice.elems;
-                parts.iter().try_for_each(|part| self.bind_part(part))?;
-                let count = parts.len();
-                if !(2..=4).contains(&count) {
-                    return refuse(slice, "a vector has 2 to 4 components: `let [x, y] = v;`");
-                }
-                let (here, whole) = (located(slice), hidden("whole"));
-                let names = ["x", "y", "z", "w"].iter().take(count);
-                let names = names.map(|name| Ident::new(name, here));
-                Ok(quote_spanned!(here=> let (#parts) = {
-                    let #whole #ty = #value;
-                    let #whole: ::invar::kernel::Val<[_; #count]> = #whole;
-                    (#(#whole.#names(),)*)
-                };))
+                let (pattern, value) = self.components(slice, &words!(#ty = #value))?;
+                Ok(words!(let #pattern = #value;))
             }
-            // Of an element only the fields that are named are read.
-            Pat::Struct(structure) if ty.is_empty() && is_place(&init.expr) => {
-                let spot = self.place(&init.expr, false)?;
-                self.take_apart(structure, &words!(= #spot), true)
+            Pat::Struct(structure) => {
+                let (pattern, value) = self.fields(structure, &words!(#ty = #value), false)?;
+                Ok(words!(let #pattern = #value;))
             }
-            Pat::Struct(structure) => self.take_apart(structure, &words!(#ty = #value), false),
-            Pat::Wild(wild) => Ok(words!(let #wild #ty = #value;)),
+            Pat::Tuple(_) | Pat::Wild(_) | Pat::Paren(_) => {
+                let (pattern, value) = self.apart(pat, value)?;
+                Ok(words!(let #pattern #ty = #value;))
+            }
             other => refuse(
                 other,
                 "`let` binds a name, a tuple, the components of a vector or the fields of a struct",
@@ -498,25 +512,72 @@ impl Body {
         }
     }
 
-    /// Declares what a part of a pattern is bound to.
-    fn bind_part(&mut self, part: &Pat) -> Result<()> {
-        match part {
+    /// What takes a value apart: a pattern of tuples and names, and what has its shape.
+    fn apart(&mut self, pat: &Pat, value: &TokenStream) -> Result<(TokenStream, TokenStream)> {
+        match pat {
             Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
                 self.declare_as(&name.ident, name.mutability.is_some());
-                Ok(())
+                Ok((pat.to_token_stream(), value.clone()))
             }
-            Pat::Wild(_) => Ok(()),
+            Pat::Wild(_) | Pat::Rest(_) => Ok((pat.to_token_stream(), value.clone())),
+            Pat::Paren(inner) => self.apart(&inner.pat, value),
+            Pat::Tuple(tuple) => {
+                let whole = hidden("whole");
+                let mut parts = Vec::new();
+                for (i, part) in tuple.elems.iter().enumerate() {
+                    let number = syn::Index::from(i);
+                    parts.push(self.apart(part, &words!(#whole.#number))?);
+                }
+                let has_other_shape = tuple.elems.iter().any(|part| !is_of_tuples(part));
+                if !has_other_shape {
+                    return Ok((tuple.to_token_stream(), value.clone()));
+                }
+                if let Some(rest) = tuple.elems.iter().find(|part| matches!(part, Pat::Rest(_))) {
+                    return refuse(rest, "write `_` for each part that is left out");
+                }
+                let (patterns, values): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+                let value = words!({ let #whole = #value; (#(#values,)*) });
+                Ok((words!((#(#patterns,)*)), value))
+            }
+            Pat::Slice(slice) => self.components(slice, &words!(= #value)),
+            Pat::Struct(structure) => self.fields(structure, &words!(= #value), false),
             other => refuse(other, "a part of what is taken apart is bound to a name"),
         }
     }
 
-    /// `let Body { position, mut mass, .. } = value;`, of a value or of where one lies.
-    fn take_apart(
+    /// `[x, mut y]` of a value, behind its type.
+    fn components(
+        &mut self,
+        slice: &syn::PatSlice,
+        value: &TokenStream,
+    ) -> Result<(TokenStream, TokenStream)> {
+        let (here, whole) = (located(slice), hidden("whole"));
+        let names = component_names(slice)?;
+        let (mut patterns, mut values) = (Vec::new(), Vec::new());
+        for (part, name) in slice.elems.iter().zip(&names) {
+            if let Pat::Wild(_) = part {
+                continue;
+            }
+            let (pattern, value) = self.apart(part, &quote_spanned!(here=> #whole.#name()))?;
+            patterns.push(pattern);
+            values.push(value);
+        }
+        let count = names.len();
+        let value = quote_spanned!(here=> {
+            let #whole #value;
+            let #whole = ::invar::kernel::components::<#count, _>(#whole);
+            (#(#values,)*)
+        });
+        Ok((quote_spanned!(here=> (#(#patterns,)*)), value))
+    }
+
+    /// `Body { position, mut mass, .. }` of a value, behind its type, or of where one lies.
+    fn fields(
         &mut self,
         structure: &syn::PatStruct,
         value: &TokenStream,
         is_spot: bool,
-    ) -> Result<TokenStream> {
+    ) -> Result<(TokenStream, TokenStream)> {
         let (path, whole) = (&structure.path, hidden("whole"));
         let (mut parts, mut reads, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for field in &structure.fields {
@@ -524,15 +585,16 @@ impl Body {
             let syn::Member::Named(name) = &field.member else {
                 return refuse(&field.member, "fields of a kernel's struct have names");
             };
-            self.bind_part(&field.pat)?;
-            parts.push(&field.pat);
             let part = quote_spanned!(located(name)=> #whole.#name());
-            reads.push(if is_spot {
+            let read = if is_spot {
                 let place = place(name);
                 words!(::invar::kernel::read(::invar::kernel::at(#place, #part)))
             } else {
                 part
-            });
+            };
+            let (part, read) = self.apart(&field.pat, &read)?;
+            parts.push(part);
+            reads.push(read);
             names.push(name);
         }
         let rest = &structure.rest;
@@ -541,12 +603,13 @@ impl Body {
         // The pattern has rustc say which field is missing.
         let complete =
             quote_spanned!(path.span()=> let _ = |#path { #(#names: _,)* #rest }: #path| (););
-        Ok(words!(let (#(#parts,)*) = {
+        let value = words!({
             #complete
             let #whole #value;
             let #whole: ::invar::kernel::#kind<#ty> = #whole;
             (#(#reads,)*)
-        };))
+        });
+        Ok((words!((#(#parts,)*)), value))
     }
 
     /// `let tile = threadgroup!([f32; 256]);`
@@ -1061,7 +1124,7 @@ impl Body {
         let mut changed = self.changed();
         for arm in &match_.arms {
             attributes::none(&arm.attrs)?;
-            changed = changed.expr(&arm.body);
+            changed = changed.arm(arm);
         }
         let names = changed.names();
         let Some((last, arms)) = match_.arms.split_last() else {
@@ -1071,36 +1134,30 @@ impl Body {
             return refuse(word, "the last arm of a kernel's `match` has no condition");
         }
         let mut out = self.scoped(|body| {
-            let bind = match &last.pat {
-                Pat::Wild(_) => TokenStream::new(),
-                other if is_other_truth(other, arms) => TokenStream::new(),
-                other => match bound(other) {
-                    Some(name) => body.bind(name, &subject),
-                    None => {
-                        let is_name = matches!(other, Pat::Ident(name) if is_constant(&name.ident));
-                        let why = match is_name {
-                            true => {
-                                "a name in capitals is a constant: the last arm of a kernel's `match` is `_` or \
-                                 a name in small letters"
-                            }
-                            false => "the last arm of a kernel's `match` is `_` or a name",
-                        };
-                        return refuse(other, why);
+            let always = body.pattern(&last.pat, &subject)?.is_none();
+            if !always && !patterns::all_truths(&match_.arms) {
+                let is_name =
+                    matches!(&last.pat, Pat::Ident(name) if patterns::is_constant(&name.ident));
+                let why = match is_name {
+                    true => {
+                        "a name in capitals is a constant: the last arm of a kernel's `match` is `_` or \
+                         a name in small letters"
                     }
-                },
-            };
+                    false => "the last arm of a kernel's `match` is `_` or a name",
+                };
+                return refuse(&last.pat, why);
+            }
+            let (bind, _) = body.bind(&last.pat, &subject)?;
             let last = body.expr(&last.body)?;
             Ok(words!(#bind #last))
         })?;
         let mut rest_leaves = expr_leaves(&last.body);
         for arm in arms.iter().rev() {
             let (condition, words) = self.scoped(|body| -> Result<_> {
-                let bind = bound(&arm.pat).map(|name| {
-                    let bind = body.bind(name, &subject);
-                    // It stands in the condition and in the arm, and may be used in one of them.
-                    words!(#bind let _ = &#name;)
-                });
-                let condition = body.arm(arm, &subject, bind.as_ref())?;
+                let (bind, names) = body.bind(&arm.pat, &subject)?;
+                // They stand in the condition and in the arm, and may be used in one of them.
+                let bind = words!(#bind #(let _ = &#names;)*);
+                let condition = body.arm(arm, &subject, &bind)?;
                 let words = body.expr(&arm.body)?;
                 Ok((condition, words!(#bind #words)))
             })?;
@@ -1120,36 +1177,34 @@ impl Body {
         Ok(words!({ let #subject = #value; #out }))
     }
 
-    /// A name for what is matched.
-    fn bind(&mut self, name: &Ident, subject: &Ident) -> TokenStream {
-        let kept = self.hide([name], true);
-        self.declare(name);
-        words!(#kept let #name = #subject;)
+    /// The names for what is matched and its parts.
+    fn bind<'p>(&mut self, pat: &'p Pat, subject: &Ident) -> Result<(TokenStream, Vec<&'p Ident>)> {
+        let (mut out, mut names) = (TokenStream::new(), Vec::new());
+        for (name, part) in patterns::bound(pat, &subject.to_token_stream())? {
+            let (mutable, name) = (name.mutability, &name.ident);
+            out.extend(self.hide([name], true));
+            self.declare_as(name, mutable.is_some());
+            out.extend(words!(let #mutable #name = #part;));
+            names.push(name);
+        }
+        Ok((out, names))
     }
 
     /// Whether an arm is taken: its pattern fits, and then its condition holds.
-    fn arm(
-        &mut self,
-        arm: &syn::Arm,
-        subject: &Ident,
-        bind: Option<&TokenStream>,
-    ) -> Result<TokenStream> {
-        let always = bind.is_some() || matches!(arm.pat, Pat::Wild(_));
+    fn arm(&mut self, arm: &syn::Arm, subject: &Ident, bind: &TokenStream) -> Result<TokenStream> {
+        let fits = self.pattern(&arm.pat, subject)?;
         let Some((word, guard)) = &arm.guard else {
-            if always {
-                return refuse(&arm.pat, "this takes all that is left: it is the last arm");
-            }
-            return self.pattern(&arm.pat, subject);
+            let all = "this takes all that is left: it is the last arm";
+            return fits.map_or_else(|| refuse(&arm.pat, all), Ok);
         };
         if let Some(name) = self.changed().expr(guard).names().first() {
             return refuse(name, "the condition of an arm changes no variable");
         }
         let holds = self.condition(guard)?;
         let holds = words!({ #bind #holds });
-        if always {
+        let Some(fits) = fits else {
             return Ok(holds);
-        }
-        let fits = self.pattern(&arm.pat, subject)?;
+        };
         if idle(guard) {
             return Ok(words!((#fits & #holds)));
         }
@@ -1162,30 +1217,40 @@ impl Body {
         })
     }
 
-    /// Whether a pattern fits.
-    fn pattern(&mut self, pat: &Pat, subject: &Ident) -> Result<TokenStream> {
+    /// When a pattern fits; none of one that always does.
+    fn pattern(&mut self, pat: &Pat, subject: &impl ToTokens) -> Result<Option<TokenStream>> {
         let here = place(pat);
-        match pat {
+        Ok(Some(match pat {
+            Pat::Wild(_) => return Ok(None),
             Pat::Lit(lit) => {
                 let lit = literal(&lit.lit, None)?;
-                Ok(words!(::invar::kernel::compare::eq((#subject, #lit))))
+                words!(::invar::kernel::compare::eq((#subject, #lit)))
             }
-            Pat::Ident(name) if is_constant(&name.ident) => {
+            Pat::Ident(name) if patterns::is_constant(&name.ident) => {
                 let name = &name.ident;
-                Ok(words!(::invar::kernel::compare::eq((
+                words!(::invar::kernel::compare::eq((
                     #subject, ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#here, #name))
-                ))))
+                )))
+            }
+            Pat::Ident(name) => {
+                return match &name.subpat {
+                    Some((_, inner)) => self.pattern(inner, subject),
+                    None => Ok(None),
+                };
             }
             Pat::Path(path) => {
                 let constant = self.path(path)?;
-                Ok(words!(::invar::kernel::compare::eq((#subject, #constant))))
+                words!(::invar::kernel::compare::eq((#subject, #constant)))
             }
             Pat::Or(or) => {
-                let mut cases = or.cases.iter().map(|case| self.pattern(case, subject));
-                let first = cases
-                    .next()
-                    .unwrap_or_else(|| refuse(or, "a pattern has cases"))?;
-                cases.try_fold(first, |all, case| case.map(|case| words!((#all | #case))))
+                let mut cases = Vec::new();
+                for case in &or.cases {
+                    match self.pattern(case, subject)? {
+                        Some(case) => cases.push(case),
+                        None => return Ok(None),
+                    }
+                }
+                words!((#(#cases)|*))
             }
             Pat::Range(range) => {
                 let below = match range.limits {
@@ -1202,14 +1267,32 @@ impl Body {
                     let end = self.expr(end)?;
                     bounds.push(words!(#compare::#below((#subject, #end))));
                 }
-                Ok(words!((#(#bounds)&*)))
+                words!((#(#bounds)&*))
             }
-            Pat::Paren(inner) => self.pattern(&inner.pat, subject),
-            other => refuse(
-                other,
-                "a kernel's `match` compares with numbers: `1 | 2`, `3..=5`, and `_` last",
-            ),
+            Pat::Paren(inner) => return self.pattern(&inner.pat, subject),
+            Pat::Tuple(tuple) => {
+                let parts = patterns::parts_of_tuple(tuple, &subject.to_token_stream())?;
+                return self.all_fit(parts);
+            }
+            Pat::Slice(slice) => {
+                let parts = patterns::parts_of_vector(slice, &subject.to_token_stream())?;
+                return self.all_fit(parts);
+            }
+            other => {
+                return refuse(
+                    other,
+                    "a kernel's `match` compares with numbers: `1 | 2`, `3..=5`, `(0, _)`, and `_` last",
+                );
+            }
+        }))
+    }
+
+    fn all_fit(&mut self, parts: Vec<(&Pat, TokenStream)>) -> Result<Option<TokenStream>> {
+        let mut conditions = Vec::new();
+        for (part, subject) in parts {
+            conditions.extend(self.pattern(part, &subject)?);
         }
+        Ok((!conditions.is_empty()).then(|| words!((#(#conditions)&*))))
     }
 
     fn return_(&mut self, return_: &syn::ExprReturn) -> Result<TokenStream> {
@@ -1225,38 +1308,6 @@ impl Body {
         let place = place(return_);
         Ok(words!(::invar::kernel::return_(#place)))
     }
-}
-
-/// The name that a pattern gives to whatever is matched.
-fn bound(pat: &Pat) -> Option<&Ident> {
-    match pat {
-        Pat::Ident(name) if !is_constant(&name.ident) && name.subpat.is_none() => Some(&name.ident),
-        _ => None,
-    }
-}
-
-/// Whether a pattern is the one truth value that the only other arm leaves.
-fn is_other_truth(last: &Pat, arms: &[syn::Arm]) -> bool {
-    let truth = |pat: &Pat| match pat {
-        Pat::Lit(syn::ExprLit {
-            lit: Lit::Bool(value),
-            ..
-        }) => Some(value.value),
-        _ => None,
-    };
-    match arms {
-        [arm] if arm.guard.is_none() => {
-            let (first, last) = (truth(&arm.pat), truth(last));
-            first.is_some() && last.is_some() && first != last
-        }
-        _ => false,
-    }
-}
-
-/// Whether a name is written as constants are.
-fn is_constant(name: &Ident) -> bool {
-    let name = name.to_string();
-    name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase)
 }
 
 /// A number or truth value, with the sign before it.

@@ -169,12 +169,12 @@ fn kind(ty: &Type) -> Result<Kind> {
                         foreign::known_element(&element)?;
                         Ok(Kind::Constants(element))
                     }
-                    None => refuse(ty, KINDS),
+                    None => no_reference(ty, other, KINDS),
                 },
-                (_, Some(_)) => refuse(ty, KINDS),
+                (other, Some(_)) => no_reference(ty, other, KINDS),
             }
         }
-        Type::Path(_) | Type::Array(_) => {
+        Type::Path(_) | Type::Array(_) | Type::Tuple(_) => {
             foreign::known_type(ty)?;
             Ok(Kind::Value(ty.clone()))
         }
@@ -183,10 +183,27 @@ fn kind(ty: &Type) -> Result<Kind> {
     }
 }
 
+/// Refuses a reference that is none to memory.
+fn no_reference(reference: &Type, to: &Type, kinds: &str) -> Result<Kind> {
+    if !foreign::is_number(to) {
+        return refuse(reference, kinds);
+    }
+    let ty = to.to_token_stream();
+    let why = format!(
+        "a kernel has no references to one value: it is `{ty}`, and a device function gives back what it changes, \
+         `-> {ty}`; memory is `&[{ty}]` or `&mut [{ty}]`"
+    );
+    refuse(reference, &why)
+}
+
 /// The parameters, of whose types rustc tells where each stands first.
 fn parameters(function: &ItemFn, types: &mut Types) -> Result<Vec<Parameter>> {
     let one = |arg: &FnArg| match arg {
-        FnArg::Receiver(this) => refuse(this, "a kernel is a function of its own, without `self`"),
+        FnArg::Receiver(this) => refuse(
+            this,
+            "a kernel is a function of its own, without `self`; so is a device function: give the value a name, \
+             `#[device_fn] fn area(shape: Shape) -> f32`, and call `Shape::area(shape)`",
+        ),
         FnArg::Typed(typed) if !typed.attrs.is_empty() => {
             refuse(&typed.attrs[0], "a parameter of a kernel has no attributes")
         }
@@ -518,6 +535,22 @@ fn lasting(generics: &Generics) -> Generics {
     generics
 }
 
+/// Refuses a parameter that only device functions have.
+fn of_launches(Parameter { name, kind, .. }: &Parameter) -> Result<()> {
+    match kind {
+        Kind::Thread(_) => refuse(
+            name,
+            "an array of a thread is made in the kernel: `thread!([f32; 4])`",
+        ),
+        Kind::Value(tuple @ Type::Tuple(_)) => refuse(
+            tuple,
+            "a launch gives values one by one, `a: f32, b: u32`, or in a struct with `#[derive(KernelData)]` as \
+             an element of a buffer",
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// `#[kernel]`.
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = function_of(item, "kernel")?;
@@ -533,14 +566,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     }
     let mut types = Types::of(&function.sig.generics);
     let parameters = parameters(&function, &mut types)?;
-    for Parameter { name, kind, .. } in &parameters {
-        if let Kind::Thread(_) = kind {
-            return refuse(
-                name,
-                "an array of a thread is made in the kernel: `thread!([f32; 4])`",
-            );
-        }
-    }
+    parameters.iter().try_for_each(of_launches)?;
     let attributes = self::attributes(attributes)?;
     let mixed = |name: &str| Ident::new(name, Span::mixed_site());
     let (scope, device, found) = (mixed("scope"), mixed("device"), mixed("found"));
@@ -670,9 +696,42 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     })
 }
 
+/// A function of which each parameter is a name: what patterns name its first statements do.
+fn taken_apart(mut function: ItemFn) -> ItemFn {
+    let mut lets: Vec<syn::Stmt> = Vec::new();
+    for (i, parameter) in function.sig.inputs.iter_mut().enumerate() {
+        let FnArg::Typed(typed) = parameter else {
+            continue;
+        };
+        if let Pat::Tuple(_) | Pat::Slice(_) | Pat::Struct(_) = &*typed.pat {
+            let name = Ident::new(&format!("parameter{i}"), source::located(&typed.pat));
+            let pat = std::mem::replace(&mut *typed.pat, parse_quote!(#name));
+            lets.push(parse_quote!(let #pat = #name;));
+        }
+    }
+    function.block.stmts.splice(0..0, lets);
+    function
+}
+
+/// What a trait declares, as a function without statements.
+fn declared(item: &TokenStream) -> Option<ItemFn> {
+    let item: syn::TraitItemFn = syn::parse2(item.clone()).ok()?;
+    item.default.is_none().then(|| ItemFn {
+        attrs: item.attrs,
+        vis: syn::Visibility::Inherited,
+        sig: item.sig,
+        block: parse_quote!({}),
+    })
+}
+
 /// `#[device_fn]`.
 pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let function = function_of(item, "device_fn")?;
+    let declared = declared(&item);
+    let is_declared = declared.is_some();
+    let function = match declared {
+        Some(function) => function,
+        None => taken_apart(function_of(item, "device_fn")?),
+    };
     check_signature(&function)?;
     if !attributes.is_empty() {
         return refuse(attributes, "`#[device_fn]` takes nothing");
@@ -709,10 +768,11 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
             Kind::Threadgroup(_) => quote_spanned!(here=> ::invar::kernel::ThreadgroupArray<#t>),
             Kind::Thread(_) => quote_spanned!(here=> ::invar::kernel::ThreadArray<#t>),
             Kind::Texture(texture, _) => texture.of(&t, here),
+            Kind::Value(ty @ Type::Tuple(_)) => in_kernel(ty, &mut types)?,
             Kind::Value(_) => quote_spanned!(here=> ::invar::kernel::Val<#t>),
         };
         let is_lent = matches!(kind, Kind::Slice(_) | Kind::SliceMut(_));
-        let mutable = mutable.filter(|_| !is_lent);
+        let mutable = mutable.filter(|_| !is_lent && !is_declared);
         inputs.extend(quote!(#mutable #name: #ty,));
     }
     let (output, given) = match &function.sig.output {
@@ -722,6 +782,11 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
             (quote!(#arrow #ty), Some(ty))
         }
     };
+    let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
+    let (generics, where_) = (&function.sig.generics, &function.sig.generics.where_clause);
+    if is_declared {
+        return Ok(quote! { #(#attrs)* fn #name #generics (#inputs) #output #where_; });
+    }
     let names = names(&parameters);
     let (errors, body) = match Body::of_device_fn(names, &function.sig.generics, types, given)
         .translate(&function.block)
@@ -729,8 +794,6 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
         Ok(body) => (None, body),
         Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
     };
-    let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
-    let (generics, where_) = (&function.sig.generics, &function.sig.generics.where_clause);
     let entered = entered(&function, &quote!(::invar::kernel::zero()));
     let lints = lints();
     Ok(quote! {

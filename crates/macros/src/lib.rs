@@ -21,6 +21,7 @@ mod groups;
 mod lengths;
 mod library;
 mod loops;
+mod patterns;
 mod places;
 mod refuse;
 mod returns;

@@ -8,10 +8,11 @@ use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, Lifetime, Pat, Result};
 
-use crate::body::{Body, assign, block_leaves, hidden, hidden_at, name_texts, nest};
+use crate::body::{Body, assign, block_leaves, carried, hidden, hidden_at, name_texts, nest};
+use crate::places::table;
 use crate::refuse::refuse;
 use crate::returns;
-use crate::source::{place, words};
+use crate::source::{located, place, words};
 use crate::variables::inside;
 
 /// A loop around the place of the translation.
@@ -55,11 +56,11 @@ impl Loop {
 
     /// What is carried, with some of it replaced.
     fn values(&self, replaced: &[(Option<&Ident>, &TokenStream)]) -> TokenStream {
-        let carried = self.carried();
-        carried.iter().rev().fold(words!(()), |inner, name| {
+        let all = self.carried();
+        all.iter().rev().fold(words!(()), |inner, name| {
             let new = replaced.iter().find(|(of, _)| *of == Some(name));
             let value = new.map_or_else(|| name.to_token_stream(), |(_, new)| (*new).clone());
-            words!((#value, #inner))
+            carried(&value, &inner)
         })
     }
 }
@@ -299,7 +300,7 @@ impl Body {
 
     pub(crate) fn for_(&mut self, for_: &syn::ExprForLoop) -> Result<TokenStream> {
         const FORM: &str = "`for` counts in a kernel: `for i in 0..n`, `0..=n`, `(0..n).step_by(2)`, \
-                            `(0..n).rev()`";
+                            `(0..n).rev()`; or takes values, `for x in [a, b, c]` or `for x in TABLE`";
         let mut counted = &*for_.expr;
         let (mut step, mut is_reversed) = (None, false);
         loop {
@@ -316,6 +317,11 @@ impl Body {
                 }
                 _ => break,
             }
+        }
+        if std::ptr::eq(counted, &raw const *for_.expr)
+            && let Some(values) = self.listed(counted)?
+        {
+            return self.for_each(for_, &values);
         }
         let Expr::Range(range) = counted else {
             return refuse(counted, FORM);
@@ -361,6 +367,60 @@ impl Body {
             #over, #place, #text, #texts, #vars,
             |#pat, #pattern| { { #body }; #vars },
         ));
+        Ok(self.around(&entered, &place, &made))
+    }
+
+    /// What `for` takes one after the other, if it is an array that is written out or a Rust constant.
+    fn listed(&mut self, expr: &Expr) -> Result<Option<Listed>> {
+        match expr {
+            Expr::Array(array) if !array.elems.is_empty() => {
+                let parts: Vec<TokenStream> = array
+                    .elems
+                    .iter()
+                    .map(|part| self.expr(part))
+                    .collect::<Result<_>>()?;
+                Ok(Some(Listed {
+                    count: parts.len().to_token_stream(),
+                    all: words!([#(#parts),*]),
+                    take: words!(nth),
+                }))
+            }
+            Expr::Path(path) if !self.is_own(&path.path) => Ok(Some(Listed {
+                count: words!(#path.len()),
+                all: table(path),
+                take: words!(entry),
+            })),
+            _ => Ok(None),
+        }
+    }
+
+    /// `for x in [a, b, c]`: a loop that counts, with the value of each round.
+    fn for_each(&mut self, for_: &syn::ExprForLoop, values: &Listed) -> Result<TokenStream> {
+        let names = self.changed().expr(&Expr::ForLoop(for_.clone())).names();
+        let (all, round) = (hidden("all"), hidden("round"));
+        let take = &values.take;
+        let value = words!(::invar::kernel::#take(#all, #round));
+        let here = located(&for_.expr);
+        let mut bind = Ok(TokenStream::new());
+        let entered = self.enter(for_.label.as_ref(), &names, &for_.body, |body| {
+            bind = body.bound_to(&for_.pat, &TokenStream::new(), &value, here);
+        })?;
+        let (bind, word, expr) = (bind?, &for_.for_token, &for_.expr);
+        let place = place(quote!(#word #expr));
+        let carried = entered.done.carried();
+        let (texts, vars, pattern) = (
+            texts(&entered.done),
+            nest(&carried, false),
+            nest(&carried, true),
+        );
+        let (body, values, count) = (&entered.body, &values.all, &values.count);
+        let made = words!({
+            let #all = #values;
+            ::invar::kernel::for_(
+                ::invar::kernel::rounds(#count, #place), #place, "", #texts, #vars,
+                |#round, #pattern| { #bind { #body }; #vars },
+            )
+        });
         Ok(self.around(&entered, &place, &made))
     }
 
@@ -434,13 +494,15 @@ impl Body {
             body.extend(words!(; ::invar::kernel::never()));
         }
         let ty = self.output.as_ref().map(|ty| words!(: #ty));
+        let vars = nest(&[result.clone()], false);
+        let given = nest(&[value.clone()], false);
         Ok(words! {
             let #result #ty = ::invar::kernel::zero();
-            let (#result, ()) = ::invar::kernel::loop_(
-                #place, &[""], (#result, ()), |(#result, ())| {
+            let #vars = ::invar::kernel::loop_(
+                #place, &[""], #vars, |#vars| {
                     let #value = ::invar::kernel::alike(#result, { #body });
-                    ::invar::kernel::break_(#place, (#value, ()));
-                    (#result, ())
+                    ::invar::kernel::break_(#place, #given);
+                    #vars
                 },
             );
             #result
@@ -465,6 +527,14 @@ impl Body {
             #jump
         }))
     }
+}
+
+/// What a `for` takes one after the other.
+struct Listed {
+    /// How many there are, what they are, and what gives that of a round.
+    count: TokenStream,
+    all: TokenStream,
+    take: TokenStream,
 }
 
 /// A loop's body, and what is known of it behind it.

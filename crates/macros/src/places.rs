@@ -32,17 +32,21 @@ pub fn table(path: &syn::ExprPath) -> TokenStream {
     quote_spanned!(located(path)=> ::invar::kernel::constant_table(#text, #path, #place))
 }
 
-/// The name of a field.
-pub fn field_name(field: &ExprField) -> Result<&Ident> {
+/// The name of a field in memory.
+fn field_name(field: &ExprField) -> Result<&Ident> {
     match &field.member {
         Member::Named(name) => Ok(name),
-        Member::Unnamed(number) => refuse(number, "take a tuple apart by `let (a, b) = ...`"),
+        Member::Unnamed(number) => refuse(
+            number,
+            "memory of a kernel holds no tuples: fields of a struct have names, and components of a vector are \
+             `v.x` to `v.w`",
+        ),
     }
 }
 
-/// A step from a variable's value into a part of it.
+/// A step from a variable's value into a part of it: that of a tuple has a number.
 enum Step<'a> {
-    Field(&'a Ident),
+    Field(&'a Member),
     Index(&'a syn::ExprIndex),
 }
 
@@ -53,7 +57,7 @@ fn steps_of(expr: &Expr) -> Result<(&Ident, Vec<Step<'_>>)> {
     loop {
         at = match at {
             Expr::Field(field) => {
-                steps.push(Step::Field(field_name(field)?));
+                steps.push(Step::Field(&field.member));
                 &field.base
             }
             Expr::Index(index) => {
@@ -82,7 +86,8 @@ impl Part<'_> {
     fn read(&self, whole: &Ident) -> TokenStream {
         let index = &self.index;
         match self.step {
-            Step::Field(name) => words!(#whole.#name()),
+            Step::Field(Member::Named(name)) => words!(#whole.#name()),
+            Step::Field(Member::Unnamed(number)) => words!(#whole.#number),
             Step::Index(_) => words!(::invar::kernel::part(#whole, #index)),
         }
     }
@@ -90,7 +95,8 @@ impl Part<'_> {
     fn write(&self, whole: &Ident, value: &Ident) -> TokenStream {
         let index = &self.index;
         match self.step {
-            Step::Field(name) => {
+            Step::Field(Member::Unnamed(number)) => words!(#whole.#number = #value;),
+            Step::Field(Member::Named(name)) => {
                 let set = format_ident!("set_{}", name.unraw(), span = name.span());
                 words!(#whole.#set(#value);)
             }
@@ -140,9 +146,11 @@ impl Body {
 
     /// A part of a value.
     pub(crate) fn field(&mut self, field: &ExprField) -> Result<TokenStream> {
-        let name = field_name(field)?;
         let base = self.at(field, &field.base)?;
-        Ok(quote_spanned!(located(field)=> #base.#name()))
+        Ok(match &field.member {
+            Member::Named(name) => quote_spanned!(located(field)=> #base.#name()),
+            Member::Unnamed(number) => quote_spanned!(located(field)=> #base.#number),
+        })
     }
 
     /// Whether it is an element in memory: of an array, and not of a vector that a variable has.

@@ -68,7 +68,17 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         (
             r#"fn k(x: [f32; 4], y: &mut f32) {}"#,
             r#"&"#,
+            r#"no references to one value"#,
+        ),
+        (
+            r#"fn k(x: [f32; 4], y: &mut Shape) {}"#,
+            r#"&"#,
             r#"a parameter is"#,
+        ),
+        (
+            r#"fn k(x: (f32, u32)) {}"#,
+            r#"("#,
+            r#"a launch gives values one by one"#,
         ),
         (r#"fn k(self) {}"#, r#"self"#, r#"without `self`"#),
         (r#"fn k(x: &'a [f32]) {}"#, r#"'a"#, r#"no lifetimes"#),
@@ -124,7 +134,11 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
             r#"let"#,
             r#"no `while let`"#,
         ),
-        (r#"fn k() { for i in x { } }"#, r#"x"#, r#"`for` counts"#),
+        (
+            r#"fn k(x: &[f32]) { for i in x { } }"#,
+            r#"x"#,
+            r#"`for` counts"#,
+        ),
         (
             r#"fn k() { for i in (0..3).map(f) { } }"#,
             r#"map"#,
@@ -191,15 +205,40 @@ fn loops_and_calls_that_a_kernel_does_not_have_are_one_message_on_the_word() {
             r#"it is the last arm"#,
         ),
         (
+            r#"fn k() { match x { (n, ..) => {} _ => {} } }"#,
+            r#"("#,
+            r#"it is the last arm"#,
+        ),
+        (
+            r#"fn k() { match x { (.., 1) => {} _ => {} } }"#,
+            r#".."#,
+            r#"write `_` for each part"#,
+        ),
+        (
+            r#"fn k() { match x { (true, _) => {} (false, true) => {} } }"#,
+            r#"("#,
+            r#"the last arm of a kernel's `match`"#,
+        ),
+        (
+            r#"fn k() { match x { (n, 1) | (1, n) => {} _ => {} } }"#,
+            r#"n"#,
+            r#"a name stands for the whole"#,
+        ),
+        (
+            r#"fn k() { let (a, .., [b, c]) = y; }"#,
+            r#".."#,
+            r#"write `_` for each part"#,
+        ),
+        (
             r#"fn k() { match x { Some(y) => {} _ => {} } }"#,
             r#"Some"#,
             r#"compares with numbers"#,
         ),
         (r#"fn k() { fn f() {} }"#, r#"fn"#, r#"no items"#),
         (
-            r#"fn k() { let a = t.0; }"#,
+            r#"fn k() { let a = t[1].0; }"#,
             r#"0"#,
-            r#"take a tuple apart"#,
+            r#"memory of a kernel holds no tuples"#,
         ),
         (
             r#"fn k() { threadgroup!([f32; 4]); }"#,
@@ -230,7 +269,7 @@ fn parameters_of_device_functions_are_what_kernels_hold() {
         function::device_fn,
         "fn f(x: &mut f32) {}",
         "&",
-        "a parameter is",
+        "no references to one value",
     );
 }
 

@@ -34,6 +34,12 @@ impl Changed {
         self
     }
 
+    /// Takes an arm of a `match` in.
+    pub fn arm(mut self, arm: &syn::Arm) -> Changed {
+        self.visit_arm(arm);
+        self
+    }
+
     /// Takes a block in.
     pub fn block(mut self, block: &Block) -> Changed {
         self.visit_block(block);

@@ -3,8 +3,9 @@
 use invar_ir::{InstKind, Region, ScalarLiteral, Type, Value, Values};
 
 use super::compare::le;
-use super::data::{Integer, Val};
+use super::data::{Constant, Integer, Val};
 use super::define::{Place4, at, with};
+use super::memory::{ConstantTable, part, read};
 use super::ops::{add_sat, select};
 use super::value::{IntoVal, Vars, cast, lit, zero};
 
@@ -210,6 +211,49 @@ pub fn for_<T: Integer, V: Vars>(
         });
     }
     count((lower, upper, step), place, (index, names), vars, body)
+}
+
+/// As many rounds as values are taken one after the other.
+pub fn rounds(count: usize, place: Place4) -> Range<u32> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    range(lit(0, place), lit(count, place), || 1)
+}
+
+/// The value of a round of `for x in [a, b, c]`.
+pub fn nth<V: Vars, const N: usize>(values: [V; N], round: Val<u32>) -> V {
+    let mut columns: Vec<Vec<Value>> = values.iter().map(values_of).collect();
+    let mut chosen = columns.pop().unwrap_or_default();
+    for (number, before) in (0u32..).zip(columns).collect::<Vec<_>>().into_iter().rev() {
+        let is_it = with(|k| {
+            let number = k.builder.const_u32(number);
+            k.builder.eq(round.ssa(), number)
+        });
+        chosen = either(is_it, before, chosen);
+    }
+    V::rebuild(&mut chosen.into_iter())
+}
+
+/// The first values where a condition holds, the others elsewhere.
+fn either(condition: Value, first: Vec<Value>, others: Vec<Value>) -> Vec<Value> {
+    let chosen = first.into_iter().zip(others).map(|(first, other)| {
+        with(|k| match k.builder.ty(first) {
+            Type::Scalar(_) | Type::Vector(..) => k.builder.select(other, first, condition),
+            Type::Matrix { .. } | Type::SimdgroupMatrix { .. } | Type::Event => {
+                let [first, other] = [first, other].map(|value| {
+                    k.builder.open_region(&[]);
+                    k.builder.yield_(&[value]);
+                    k.builder.close_region()
+                });
+                k.builder.if_regions(condition, first, other)[0]
+            }
+        })
+    });
+    chosen.collect()
+}
+
+/// The value of a round of `for x in TABLE`.
+pub fn entry<T: Constant>(table: ConstantTable<T>, round: Val<u32>) -> Val<T> {
+    read(part(table, round))
 }
 
 /// The bits that an integer has, of 64.

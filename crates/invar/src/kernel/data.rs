@@ -62,13 +62,13 @@ pub trait Single: Data<Repr = Ssa> {
     /// What stands for a value of the kernel.
     #[doc(hidden)]
     fn made(value: Value) -> Ssa {
-        Ssa(value)
+        Ssa::of(value)
     }
 
     /// The value of the kernel that this stands for.
     #[doc(hidden)]
     fn value(repr: Ssa) -> Value {
-        repr.0
+        repr.value
     }
 }
 
@@ -105,13 +105,29 @@ pub trait Stored: Data {
 /// A value of the kernel being defined, without its type; of an array that is neither a vector nor a matrix
 /// the number of the list of its values.
 #[derive(Clone, Copy)]
-pub struct Ssa(pub(super) Value);
+pub struct Ssa {
+    value: Value,
+}
+
+impl Ssa {
+    fn of(value: Value) -> Ssa {
+        Ssa { value }
+    }
+}
 
 /// A value of the kernel being defined, different in each thread or not.
 ///
 /// Under `#[kernel]` operators, comparisons and `as` work on it as on `T`, by the rules of the memory
 /// model: integers wrap (A1), a division by zero gives 0 (A2), conversions saturate (A5).
-pub struct Val<T: Data>(pub(super) T::Repr);
+pub struct Val<T: Data> {
+    pub(super) repr: T::Repr,
+}
+
+impl<T: Data> Val<T> {
+    pub(super) fn from_repr(repr: T::Repr) -> Val<T> {
+        Val { repr }
+    }
+}
 
 impl<T: Data> Clone for Val<T> {
     fn clone(&self) -> Val<T> {
@@ -125,23 +141,23 @@ impl<T: Data> Deref for Val<T> {
     type Target = T::Repr;
 
     fn deref(&self) -> &T::Repr {
-        &self.0
+        &self.repr
     }
 }
 
 impl<T: Data> DerefMut for Val<T> {
     fn deref_mut(&mut self) -> &mut T::Repr {
-        &mut self.0
+        &mut self.repr
     }
 }
 
 impl<T: Single> Val<T> {
     pub(super) fn of(value: Value) -> Val<T> {
-        Val(T::made(value))
+        Val::from_repr(T::made(value))
     }
 
     pub(super) fn ssa(self) -> Value {
-        T::value(self.0)
+        T::value(self.repr)
     }
 }
 
@@ -157,11 +173,11 @@ macro_rules! single {
             type Repr = Ssa;
 
             fn values(repr: &Ssa, into: &mut Vec<Value>) {
-                into.push(repr.0);
+                into.push(repr.value);
             }
 
             fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Ssa {
-                Ssa(from.next().expect(AS_MANY))
+                Ssa::of(from.next().expect(AS_MANY))
             }
 
             fn types(into: &mut Vec<Type>) {
@@ -172,7 +188,7 @@ macro_rules! single {
 }
 
 fn load_one(place: &Place) -> Ssa {
-    Ssa(with(|k| {
+    Ssa::of(with(|k| {
         k.uses(place.memory, true, false);
         k.builder.load(place.clone())
     }))
@@ -181,7 +197,7 @@ fn load_one(place: &Place) -> Ssa {
 fn store_one(place: &Place, value: Ssa) {
     with(|k| {
         k.uses(place.memory, false, true);
-        k.builder.store(place.clone(), value.0);
+        k.builder.store(place.clone(), value.value);
     });
 }
 
@@ -220,7 +236,7 @@ macro_rules! scalars {
             }
 
             fn repr(&self) -> Ssa {
-                Ssa(with(|k| k.constant((*self).into())))
+                Ssa::of(with(|k| k.constant((*self).into())))
             }
         }
 
@@ -277,7 +293,7 @@ pub(super) fn fits<T: Data>(length: usize) -> bool {
 
 /// Keeps the values of an array's elements in order.
 pub(super) fn keep(values: Vec<Value>) -> Ssa {
-    Ssa(with(|k| {
+    Ssa::of(with(|k| {
         k.lists.push(values);
         Value(k.lists.len() as u32 - 1)
     }))
@@ -285,7 +301,7 @@ pub(super) fn keep(values: Vec<Value>) -> Ssa {
 
 /// The elements of an array that is neither a vector nor a matrix.
 pub(super) fn elements<T: Data>(array: Ssa) -> Vec<T::Repr> {
-    let values = with(|k| k.lists[array.0.0 as usize].clone());
+    let values = with(|k| k.lists[array.value.0 as usize].clone());
     let mut values = values.into_iter();
     let mut elements = Vec::new();
     while !values.as_slice().is_empty() {
@@ -322,14 +338,14 @@ impl<T: Stored, const N: usize> Data for [T; N] {
 
     fn values(repr: &Ssa, into: &mut Vec<Value>) {
         match Self::VALUE {
-            Some(_) => into.push(repr.0),
-            None => into.extend(with(|k| k.lists[repr.0.0 as usize].clone())),
+            Some(_) => into.push(repr.value),
+            None => into.extend(with(|k| k.lists[repr.value.0 as usize].clone())),
         }
     }
 
     fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Ssa {
         match Self::VALUE {
-            Some(_) => Ssa(from.next().expect(AS_MANY)),
+            Some(_) => Ssa::of(from.next().expect(AS_MANY)),
             None => keep(from.take(count::<Self>()).collect()),
         }
     }
@@ -360,14 +376,14 @@ impl<T: Stored, const N: usize> Single for [T; N] {
 
     fn made(value: Value) -> Ssa {
         match Self::VALUE {
-            Some(_) => Ssa(value),
+            Some(_) => Ssa::of(value),
             None => keep(vec![is_no_vector::<N>(); count::<Self>()]),
         }
     }
 
     fn value(repr: Ssa) -> Value {
         match Self::VALUE {
-            Some(_) => repr.0,
+            Some(_) => repr.value,
             None => is_no_vector::<N>(),
         }
     }
@@ -393,7 +409,7 @@ impl<T: Stored, const N: usize> Stored for [T; N] {
             return load_one(place);
         }
         if !fits::<T>(N) {
-            return zero::<Val<[T; N]>>().0;
+            return zero::<Val<[T; N]>>().repr;
         }
         let elements: Vec<T::Repr> = places(place, N).map(|part| T::load(&part)).collect();
         listed::<T>(&elements)
@@ -440,14 +456,14 @@ impl<T: Constant, const N: usize> Constant for [T; N] {
     fn repr(&self) -> Ssa {
         let Some(ty) = Self::VALUE else {
             if !fits::<T>(N) {
-                return zero::<Val<[T; N]>>().0;
+                return zero::<Val<[T; N]>>().repr;
             }
             let parts: Vec<T::Repr> = self.iter().map(Constant::repr).collect();
             return listed::<T>(&parts);
         };
         let mut consts = Vec::new();
         self.consts(&mut consts);
-        Ssa(with(|k| {
+        Ssa::of(with(|k| {
             let scalars: Vec<Value> = consts.iter().map(|c| k.builder.constant(*c)).collect();
             assemble(k, ty, &scalars)
         }))

@@ -206,12 +206,12 @@ impl<T: Stored, const N: usize> Indexed for Val<[T; N]> {
         if <[T; N]>::VALUE.is_some() {
             let whole = self.ssa();
             let part = with(|k| k.builder.extract(whole, index));
-            return Val(T::rebuild(&mut std::iter::once(part)));
+            return Val::from_repr(T::rebuild(&mut std::iter::once(part)));
         }
-        let elements = elements::<T>(self.0);
+        let elements = elements::<T>(self.repr);
         match known(index, N) {
-            Some(known) => Val(elements[known]),
-            None => Val(T::load(&Place::element(own_array::<T>(&elements), index))),
+            Some(known) => Val::from_repr(elements[known]),
+            None => Val::from_repr(T::load(&Place::element(own_array::<T>(&elements), index))),
         }
     }
 }
@@ -385,6 +385,32 @@ components! {
     4: x 0 y 1 z 2 w 3;
 }
 
+/// What `let [x, y, z] = v;` takes apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not have {N} components",
+    note = "of a vector the pattern names all, `let [x, y, _] = v;`; a tuple is taken apart by `let (a, b) = t;`"
+)]
+pub trait ComponentsOf<const N: usize>: Copy {
+    /// What has them: the type itself.
+    type Whole;
+
+    /// The same value.
+    fn whole(self) -> Self::Whole;
+}
+
+impl<T: Stored, const N: usize> ComponentsOf<N> for Val<[T; N]> {
+    type Whole = Self;
+
+    fn whole(self) -> Self {
+        self
+    }
+}
+
+/// What is taken apart.
+pub fn components<const N: usize, V: ComponentsOf<N>>(v: V) -> V::Whole {
+    v.whole()
+}
+
 /// `&x[i]`: a place to load from.
 #[derive(Clone, Copy)]
 pub struct PlaceRef<T: Stored>(pub(super) Spot<T>);
@@ -455,23 +481,23 @@ pub fn set_part<T: Stored, const N: usize>(
     if <[T; N]>::VALUE.is_some() {
         let whole = array.ssa();
         let mut parts = Vec::new();
-        T::values(&part.0, &mut parts);
+        T::values(&part.repr, &mut parts);
         *array = Val::of(with(|k| k.builder.insert(whole, index, parts[0])));
         return;
     }
-    let mut elements = elements::<T>(array.0);
+    let mut elements = elements::<T>(array.repr);
     match known(index, N) {
-        Some(known) => elements[known] = part.0,
+        Some(known) => elements[known] = part.repr,
         None => {
             let own = own_array::<T>(&elements);
-            T::store(&Place::element(own, index), &part.0);
+            T::store(&Place::element(own, index), &part.repr);
             for (i, element) in (0u32..).zip(&mut elements) {
                 let index = with(|k| k.builder.const_u32(i));
                 *element = T::load(&Place::element(own, index));
             }
         }
     }
-    *array = Val(listed::<T>(&elements));
+    *array = Val::from_repr(listed::<T>(&elements));
 }
 
 /// `&array[index]`.
@@ -502,7 +528,7 @@ impl<T: Stored> Read for Spot<T> {
     type Data = T;
 
     fn read(self) -> Val<T> {
-        Val(T::load(&self.place()))
+        Val::from_repr(T::load(&self.place()))
     }
 }
 
@@ -521,7 +547,7 @@ pub fn read<R: Read>(from: R) -> Val<R::Data> {
 
 /// `array[index] = value`; nothing out of bounds (B2).
 pub fn write<T: Stored>(to: Spot<T>, value: Val<T>) {
-    T::store(&to.place(), &value.0);
+    T::store(&to.place(), &value.repr);
 }
 
 /// `N` elements from a place on, as a vector.
@@ -533,7 +559,7 @@ where
         width: Width::Run(N.min(255) as u8),
         ..place.place()
     };
-    Val(<[P::Element; N]>::load(&place))
+    Val::from_repr(<[P::Element; N]>::load(&place))
 }
 
 /// Stores a vector's components from a place on.
@@ -542,7 +568,7 @@ pub fn store_vector<T: Scalar, const N: usize>(to: PlaceMut<T>, value: Val<[T; N
         width: Width::Run(N.min(255) as u8),
         ..to.0.place()
     };
-    <[T; N]>::store(&place, &value.0);
+    <[T; N]>::store(&place, &value.repr);
 }
 
 /// A parameter passed by value.

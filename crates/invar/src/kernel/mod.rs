@@ -27,7 +27,9 @@ mod together;
 mod value;
 mod vector;
 
-pub use control::{Range, break_, continue_, for_, if_, loop_, never, range, while_};
+pub use control::{
+    Range, break_, continue_, entry, for_, if_, loop_, never, nth, range, rounds, while_,
+};
 pub use data::{
     Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Known, Lanes,
     Number, Numbers, Scalar, Signed, SignedNumbers, SimdgroupMatrix, Single, Ssa, Stored, Val,
@@ -39,11 +41,11 @@ pub use launch::{
     findings, launch, ran, value,
 };
 pub use memory::{
-    AsSlice, AsSliceMut, ConstantTable, Constants, InMemory, InPlace, InRow, Indexed, IndexedMut,
-    Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice, SliceMut, Spot, SpotId, ThreadArray,
-    ThreadgroupArray, constant_table, constants, part, part_mut, place, place_mut, read, requires,
-    row_length, scalar, set_part, slice, slice_mut, thread_array, thread_rows, threadgroup_array,
-    threadgroup_param, threadgroup_rows, write,
+    AsSlice, AsSliceMut, ComponentsOf, ConstantTable, Constants, InMemory, InPlace, InRow, Indexed,
+    IndexedMut, Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice, SliceMut, Spot, SpotId,
+    ThreadArray, ThreadgroupArray, components, constant_table, constants, part, part_mut, place,
+    place_mut, read, requires, row_length, scalar, set_part, slice, slice_mut, thread_array,
+    thread_rows, threadgroup_array, threadgroup_param, threadgroup_rows, write,
 };
 pub use numbers::Power;
 pub use structure::{
@@ -56,7 +58,7 @@ pub use texture::{
     texture2d_array_mut, texture2d_mut, texture3d, texture3d_mut,
 };
 pub use value::{
-    Arithmetic, Cast, Index, IntoVal, Printed, Times, Vars, alike, cast, lit, local, print_line,
-    printed, splat, variable, vector, zero,
+    Arithmetic, Carried, Cast, Index, IntoVal, Printed, Times, Vars, alike, cast, lit, local,
+    print_line, printed, splat, variable, vector, zero,
 };
 pub use vector::{FloatVector, Mask, Multiply};

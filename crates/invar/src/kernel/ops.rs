@@ -159,6 +159,14 @@ impl Position {
     }
 }
 
+impl super::ComponentsOf<3> for Position {
+    type Whole = Position;
+
+    fn whole(self) -> Position {
+        self
+    }
+}
+
 impl super::IntoVal for Position {
     type Val = Position;
 

@@ -65,7 +65,7 @@ pub fn field<S: Data, F: Data>(
     value: Val<F>,
 ) -> (&'static str, Vec<Value>) {
     let mut values = Vec::new();
-    F::values(&value.0, &mut values);
+    F::values(&value.repr, &mut values);
     (name, values)
 }
 
@@ -78,13 +78,13 @@ fn field_of(place: &Place, number: u32) -> Place {
 /// Reads a field.
 #[doc(hidden)]
 pub fn load_field<T: Stored>(place: &Place, number: u32) -> Val<T> {
-    Val(T::load(&field_of(place, number)))
+    Val::from_repr(T::load(&field_of(place, number)))
 }
 
 /// Writes a field.
 #[doc(hidden)]
 pub fn store_field<T: Stored>(place: &Place, number: u32, value: Val<T>) {
-    T::store(&field_of(place, number), &value.0);
+    T::store(&field_of(place, number), &value.repr);
 }
 
 /// A struct whose fields have a known order.
@@ -100,7 +100,7 @@ pub fn structure<S: Struct>(fields: &[(&'static str, Vec<Value>)]) -> Val<S> {
         let given = fields.iter().find(|(field, _)| field == name);
         given.map_or(&[][..], |(_, values)| values).iter().copied()
     });
-    Val(S::rebuild(&mut in_order.collect::<Vec<_>>().into_iter()))
+    Val::from_repr(S::rebuild(&mut in_order.collect::<Vec<_>>().into_iter()))
 }
 
 /// A value that is fixed when a kernel is prepared, the same for the whole grid: what `#[function_constant]`

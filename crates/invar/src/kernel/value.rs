@@ -91,7 +91,7 @@ impl<T: Data> IntoVal for Val<T> {
 
     fn name(self, name: &str) -> Val<T> {
         let mut values = Vec::new();
-        T::values(&self.0, &mut values);
+        T::values(&self.repr, &mut values);
         if let [value] = values[..] {
             with(|k| k.builder.name(value, name));
         }
@@ -152,8 +152,16 @@ impl<T: Constant, const N: usize> IntoVal for [T; N] {
     type Val = Val<[T; N]>;
 
     fn into_val(self) -> Val<[T; N]> {
-        Val(self.repr())
+        Val::from_repr(self.repr())
     }
+}
+
+/// What the next part of a tuple of this name is called: `p.0`.
+fn part_name(name: &str, numbers: &mut impl Iterator<Item = u32>) -> String {
+    numbers
+        .next()
+        .filter(|_| !name.is_empty())
+        .map_or_else(String::new, |number| format!("{name}.{number}"))
 }
 
 macro_rules! tuples {
@@ -165,6 +173,13 @@ macro_rules! tuples {
             fn into_val(self) -> Self::Val {
                 let ($($name,)+) = self;
                 ($($name.into_val(),)+)
+            }
+
+            #[expect(non_snake_case, reason = "the names of the types serve for the values")]
+            fn name(self, name: &str) -> Self {
+                let ($($name,)+) = self;
+                let mut numbers = 0u32..;
+                ($($name.name(&part_name(name, &mut numbers)),)+)
             }
         }
     )*};
@@ -203,7 +218,7 @@ pub trait Vars: Copy {
     /// The types of its values.
     fn types(into: &mut Vec<Type>);
 
-    /// Names them, each by the next of the names.
+    /// Names them, each variable by the next of the names.
     fn name_all(&self, names: &mut dyn Iterator<Item = &&str>);
 }
 
@@ -216,11 +231,11 @@ impl Vars for () {
 
 impl<T: Data> Vars for Val<T> {
     fn values(&self, into: &mut Vec<Value>) {
-        T::values(&self.0, into);
+        T::values(&self.repr, into);
     }
 
     fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Val<T> {
-        Val(T::rebuild(from))
+        Val::from_repr(T::rebuild(from))
     }
 
     fn types(into: &mut Vec<Type>) {
@@ -254,12 +269,41 @@ macro_rules! vars {
             #[expect(non_snake_case, reason = "the names of the types serve for the values")]
             fn name_all(&self, names: &mut dyn Iterator<Item = &&str>) {
                 let ($($name,)+) = self;
-                $($name.name_all(names);)+
+                let Some(name) = names.next() else { return };
+                let mut numbers = 0u32..;
+                $($name.name_all(&mut [&*part_name(name, &mut numbers)].iter());)+
             }
         }
     )*};
 }
 vars! { (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
+/// A variable that control flow carries, and those behind it.
+#[derive(Clone, Copy)]
+pub struct Carried<V, Others>(pub V, pub Others);
+
+#[diagnostic::do_not_recommend]
+impl<V: Vars, Others: Vars> Vars for Carried<V, Others> {
+    fn values(&self, into: &mut Vec<Value>) {
+        self.0.values(into);
+        self.1.values(into);
+    }
+
+    fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Self {
+        let first = V::rebuild(from);
+        Carried(first, Others::rebuild(from))
+    }
+
+    fn types(into: &mut Vec<Type>) {
+        V::types(into);
+        Others::types(into);
+    }
+
+    fn name_all(&self, names: &mut dyn Iterator<Item = &&str>) {
+        self.0.name_all(names);
+        self.1.name_all(names);
+    }
+}
 
 /// An index: a value of any integer type.
 #[diagnostic::on_unimplemented(
@@ -457,10 +501,10 @@ pub fn vector<T: Stored, const N: usize>(parts: [Val<T>; N]) -> Val<[T; N]> {
     let mut values = Vec::new();
     parts
         .iter()
-        .for_each(|part| T::values(&part.0, &mut values));
+        .for_each(|part| T::values(&part.repr, &mut values));
     match <[T; N]>::VALUE {
         Some(ty) => Val::of(with(|k| k.builder.construct(ty, &values))),
-        None if fits::<T>(N) => Val(keep(values)),
+        None if fits::<T>(N) => Val::from_repr(keep(values)),
         None => zero(),
     }
 }

@@ -2,21 +2,33 @@
 use invar::prelude::*;
 
 trait Way {
-    fn joined(a: Val<u32>, b: Val<u32>) -> Val<u32>;
+    const FIRST: u32;
+
+    #[device_fn]
+    fn joined(a: u32, b: u32) -> u32;
+
+    fn last(x: impl invar::kernel::AsSlice<u32>) -> Val<u32>;
 }
 
 struct Most;
 
 impl Way for Most {
+    const FIRST: u32 = 1;
+
     #[device_fn]
     fn joined(a: u32, b: u32) -> u32 {
         max(a, b)
+    }
+
+    #[device_fn]
+    fn last(x: &[u32]) -> u32 {
+        x[x.len() - 1]
     }
 }
 
 #[kernel]
 fn joined<W: Way>(x: &mut [u32]) {
-    x[0] = W::joined(x[0], x[1]);
+    x[0] = W::joined(W::joined(x[0], W::FIRST), W::last(x));
 }
 
 fn main() {
