@@ -13,7 +13,7 @@ use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
     Diagnostic, Diagnostics, Dimension, ElementType, Kernel, Module, ParamKind, Rule, Scalar,
-    Source, StructDef, TextureType, text,
+    Source, StructDef, TextureType, Type, text,
 };
 use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
@@ -594,6 +594,10 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         };
         let how = match element {
             ElementType::Struct(_) if count == 1 => format!("zeros({count})"),
+            // A number of its own, such as a count, is no random one.
+            ElementType::Value(Type::Scalar(scalar)) if count == 1 && scalar.is_integer() => {
+                format!("zeros({count})")
+            }
             ElementType::Struct(_) | ElementType::Value(_) | ElementType::Array(..) => {
                 format!("random({count}, 1)")
             }

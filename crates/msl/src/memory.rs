@@ -10,7 +10,7 @@ use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
 use smallvec::SmallVec;
 
 use crate::objects::{Root, is_handle, odd_bits, scalar_of, written_scalar};
-use crate::translate::{Address, Done, Translator, Val, describe};
+use crate::translate::{Address, Done, Translator, Val, describe, pair};
 
 /// An object of memory.
 #[derive(Clone, Debug)]
@@ -73,6 +73,7 @@ impl Translator<'_> {
         for number in 0..f.params.len() {
             self.param(number, &mut bound)?;
         }
+        self.declare_shared(&mut bound);
         for (number, global) in f.globals.iter().enumerate() {
             let root = Root::Global(number);
             if self.objects.accesses.contains_key(&root) {
@@ -114,6 +115,52 @@ impl Translator<'_> {
             );
         }
         Ok(bound)
+    }
+
+    /// A number for each two parameters whose addresses the kernel compares: 1 where a launch gives one buffer for
+    /// both, else 0.
+    fn declare_shared(&mut self, bound: &mut Vec<Bound>) {
+        let f = self.f;
+        for (number, inst) in f.insts.iter().enumerate() {
+            if !matches!(inst.kind, Kind::Compare(_)) || !self.objects.is_needed(number) {
+                continue;
+            }
+            let roots = [0, 1].map(|o| self.objects.roots_of(&inst.operands[o]));
+            let [&[a], &[b]] = [&roots[0][..], &roots[1][..]] else {
+                continue;
+            };
+            let key = pair(a, b);
+            let (Root::Param(first), Root::Param(second)) = key else {
+                continue;
+            };
+            let is_buffer = |number: usize| {
+                let param = &f.params[number];
+                let is = |what: &str| param.annotations.iter().any(|(name, _)| name == what);
+                let is_address = param.ty == foreign::Type::Pointer && param.by_value.is_none();
+                is_address && !is("msl.threadgroup") && !is_handle(param)
+            };
+            if first == second || self.shared.contains_key(&key) {
+                continue;
+            }
+            if !is_buffer(first) || !is_buffer(second) {
+                continue;
+            }
+            let name = format!("{}.is.{}", f.params[second].name, f.params[first].name);
+            let memory = self.k.constant_buffer(&name, Scalar::U32);
+            self.shared.insert(key, memory);
+            bound.push(Bound {
+                name,
+                index: None,
+                length: Some(1),
+            });
+        }
+    }
+
+    /// What a launch says of two parameters.
+    pub fn is_shared(&mut self, memory: Memory) -> Value {
+        let zero = self.constant(Const::from(0u32));
+        let said = self.k.load(Place::element(memory, zero));
+        self.op(Op::Ne, &[said, zero])
     }
 
     fn param(&mut self, number: usize, bound: &mut Vec<Bound>) -> Done<()> {

@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
-use invar_ir::{Const, Diagnostic, KernelBuilder, Op, Region, Rule, Scalar, Span, Type, Value};
+use invar_ir::{
+    Const, Diagnostic, KernelBuilder, Memory, Op, Region, Rule, Scalar, Span, Type, Value,
+};
 use invar_llvm::foreign::{self, Binary, Compare, Convert, Function, Kind, Operand, Ordered};
 use smallvec::SmallVec;
 
@@ -105,6 +107,8 @@ pub(crate) struct Translator<'a> {
     pub nullable: Vec<bool>,
     /// Function constants without a value.
     pub unset: Vec<String>,
+    /// Parameters whose addresses are compared: what says whether a launch gives one buffer for both.
+    pub shared: HashMap<(Root, Root), Memory>,
     /// Whether accesses are to be at multiples of their width, which copies of bytes are not.
     pub asks_alignment: bool,
 }
@@ -123,6 +127,7 @@ impl<'a> Translator<'a> {
             lanes: Lanes::of(f),
             nullable: nullable(f),
             unset: Vec::new(),
+            shared: HashMap::new(),
             asks_alignment: true,
             f,
             k,
@@ -918,7 +923,16 @@ impl<'a> Translator<'a> {
                     _other => return Err(self.refuse("a comparison of addresses of this form")),
                 }
             }
-            (Some(_), Some(_)) => self.constant(Const::from(false)),
+            (Some(x), Some(y)) => match self.shared.get(&pair(x, y)) {
+                Some(shared) => {
+                    let shared = self.is_shared(*shared);
+                    let (x, y) = (self.distance(&a, 1), self.distance(&b, 1));
+                    let (x, y) = (self.signed(x, true), self.signed(y, true));
+                    let same = self.op(Op::Eq, &[x, y]);
+                    self.op(Op::And, &[shared, same])
+                }
+                None => self.constant(Const::from(false)),
+            },
         };
         match compare {
             Compare::Eq => Ok(equal),
@@ -967,6 +981,11 @@ impl<'a> Translator<'a> {
         }
         Ok(Val::Parts(parts))
     }
+}
+
+/// Two objects in the order of their numbers.
+pub(crate) fn pair(a: Root, b: Root) -> (Root, Root) {
+    (a.min(b), a.max(b))
 }
 
 /// The same bits with or without a sign.
