@@ -53,6 +53,15 @@ struct Case<'a> {
     body: &'a Block,
 }
 
+impl Case<'_> {
+    fn is_default(&self) -> bool {
+        self.values.contains(&SwitchValue::Default)
+    }
+}
+
+/// A `switch` of more arms is told apart by halves; of fewer by one arm after the other, as it is written.
+const MANY_ARMS: usize = 32;
+
 impl<'a> Translator<'a> {
     /// Builds the statements of a block.
     pub fn block(&mut self, block: &'a Block) -> Done<Flow> {
@@ -337,9 +346,14 @@ impl<'a> Translator<'a> {
             });
         }
         // The default comes last, wherever it stands.
-        arms.sort_by_key(|arm| arm.values.contains(&SwitchValue::Default));
+        arms.sort_by_key(Case::is_default);
         let target = self.push_target(Target::Switch)?;
-        let flow = self.cases(selector, &arms, target)?;
+        let flow = if arms.len() > MANY_ARMS && arms.last().is_some_and(Case::is_default) {
+            let number = self.number_of_arm(selector, &arms)?;
+            self.halves(number, &arms, 0, target)?
+        } else {
+            self.cases(selector, &arms, target)?
+        };
         self.targets.pop();
         Ok(flow)
     }
@@ -348,12 +362,26 @@ impl<'a> Translator<'a> {
         let Some((first, rest)) = arms.split_first() else {
             return Ok(Flow::FALLS);
         };
-        if first.values.contains(&SwitchValue::Default) {
+        if first.is_default() {
             let flow = self.block(first.body)?;
             return self.arrive(flow, target);
         }
+        let chosen = self.is_chosen(selector, first)?;
+        let body = first.body;
+        self.branch(
+            chosen,
+            |t| {
+                let flow = t.block(body)?;
+                t.arrive(flow, target)
+            },
+            |t| t.cases(selector, rest, target),
+        )
+    }
+
+    /// Whether the selector has a value of the arm.
+    fn is_chosen(&mut self, selector: Value, arm: &Case<'a>) -> Done<Value> {
         let mut chosen: Option<Value> = None;
-        for value in &first.values {
+        for value in &arm.values {
             let value = match value {
                 SwitchValue::I32(n) => self.constant((*n).into()),
                 SwitchValue::U32(n) => self.constant((*n).into()),
@@ -365,17 +393,42 @@ impl<'a> Translator<'a> {
                 None => equal,
             });
         }
-        let Some(chosen) = chosen else {
-            return Err(self.unexpected("a case without a value"));
-        };
-        let body = first.body;
+        chosen.ok_or_else(|| self.unexpected("a case without a value"))
+    }
+
+    /// The number of the arm that the selector chooses, of which the last is the default.
+    fn number_of_arm(&mut self, selector: Value, arms: &[Case<'a>]) -> Done<Value> {
+        let last = arms.len() - 1;
+        let mut number = self.number(last as u32);
+        for (i, arm) in arms[..last].iter().enumerate() {
+            let chosen = self.is_chosen(selector, arm)?;
+            let this = self.number(i as u32);
+            number = self.op(Op::Select, &[number, this, chosen]);
+        }
+        Ok(number)
+    }
+
+    /// One of many arms, the first of which has the number `first`: halves of them are told apart, so that what is
+    /// made nests no deeper for many.
+    fn halves(
+        &mut self,
+        number: Value,
+        arms: &[Case<'a>],
+        first: usize,
+        target: usize,
+    ) -> Done<Flow> {
+        if let [only] = arms {
+            let flow = self.block(only.body)?;
+            return self.arrive(flow, target);
+        }
+        let (low, high) = arms.split_at(arms.len() / 2);
+        let middle = first + low.len();
+        let bound = self.number(middle as u32);
+        let is_low = self.op(Op::Lt, &[number, bound]);
         self.branch(
-            chosen,
-            |t| {
-                let flow = t.block(body)?;
-                t.arrive(flow, target)
-            },
-            |t| t.cases(selector, rest, target),
+            is_low,
+            |t| t.halves(number, low, first, target),
+            |t| t.halves(number, high, middle, target),
         )
     }
 

@@ -9,8 +9,6 @@
 //! stages than compute, and SPIR-V and GLSL, of which naga's readers lose the scopes
 //! of barriers.
 
-use std::sync::Arc;
-
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Source, Span};
 use invar_texture::PixelFormat;
@@ -21,6 +19,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 mod advice;
 mod alias;
 mod bitcast;
+mod depth;
 mod enable;
 mod expression;
 mod flow;
@@ -46,6 +45,8 @@ pub struct Shader {
     info: ModuleInfo,
     source: Source,
     lines: Lines,
+    /// What walks over it need of the stack.
+    stack_bytes: usize,
 }
 
 /// What one variable of the host is in a kernel.
@@ -98,27 +99,51 @@ impl Shader {
     /// # Errors
     /// What naga says is wrong with the text, at its place in it; the source is the only one, of number 0.
     pub fn parse(name: &str, text: &str) -> Result<Shader, Diagnostics> {
-        with_room(COMPILER_BYTES, || Shader::parsed(name, text))
-    }
-
-    fn parsed(name: &str, text: &str) -> Result<Shader, Diagnostics> {
         // Some editors begin a text so; columns count from behind it.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let text: Arc<str> = text.into();
-        let lines = Lines::new(text.clone());
-        let source = Source {
-            name: name.into(),
-            text: text.clone(),
-        };
-        let one = |d: Diagnostic| Diagnostics(vec![d]);
         if u32::try_from(text.len()).is_err() {
             let message = "the shader is longer than 4 GiB";
-            return Err(one(Diagnostic::error(
-                Rule::LimitExceeded,
-                Span::NONE,
-                message,
-            )));
+            let error = Diagnostic::error(Rule::LimitExceeded, Span::NONE, message);
+            return Err(Diagnostics(vec![error]));
         }
+        let lines = Lines::new(text.into());
+        let depth = depth::of(lines.as_naga_knows());
+        let deepest = naga::Span::new(depth.deepest as u32, depth.deepest as u32 + 1);
+        if depth.levels > depth::MAX_DEPTH {
+            let message = format!(
+                "more than {} operators of one expression, or `else`s of one `if`, follow each other here",
+                depth::MAX_DEPTH
+            );
+            let error = Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message)
+                .help("give parts of it names, by `let`, or put them into functions");
+            return Err(Diagnostics(vec![error]));
+        }
+        if depth.declarations > depth::MAX_DECLARATIONS {
+            let message = format!(
+                "the shader has more than {} declarations",
+                depth::MAX_DECLARATIONS
+            );
+            let error = Diagnostic::error(Rule::LimitExceeded, Span::NONE, message);
+            return Err(Diagnostics(vec![error]));
+        }
+        let stack_bytes = COMPILER_BYTES + depth.stack_bytes();
+        with_room(stack_bytes, || {
+            Shader::parsed(name, text, lines, stack_bytes, deepest)
+        })
+    }
+
+    fn parsed(
+        name: &str,
+        text: &str,
+        lines: Lines,
+        stack_bytes: usize,
+        deepest: naga::Span,
+    ) -> Result<Shader, Diagnostics> {
+        let source = Source {
+            name: name.into(),
+            text: text.into(),
+        };
+        let one = |d: Diagnostic| Diagnostics(vec![d]);
         let mut options = Options::new();
         options.capabilities = Capabilities::all();
         let mut module = Frontend::new_with_options(options)
@@ -127,6 +152,13 @@ impl Shader {
                 let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
                 let mut labels = error.labels().filter(placed);
                 let (span, label) = labels.next().unwrap_or((naga::Span::UNDEFINED, ""));
+                if error.notes().any(|note| note.contains("recursion limit")) {
+                    let message = "expressions or types lie deeper in each other here than naga \
+                                   reads, which are about 200 levels";
+                    let error =
+                        Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message);
+                    return one(error.help("give parts of it names, by `let` or `alias`"));
+                }
                 let mut diagnostic =
                     Diagnostic::error(Rule::Syntax, lines.span(span), error.message())
                         .labelled(label);
@@ -174,6 +206,7 @@ impl Shader {
             info,
             source,
             lines,
+            stack_bytes,
         })
     }
 
@@ -198,7 +231,7 @@ impl Shader {
     /// # Ok::<(), invar_ir::Diagnostics>(())
     /// ```
     pub fn lints(&self) -> Vec<Diagnostic> {
-        with_room(COMPILER_BYTES, || {
+        with_room(self.stack_bytes, || {
             let mut all = alias::lints(&self.module, &self.lines);
             all.extend(uniformity::lints(&self.module, &self.lines));
             all
@@ -241,7 +274,7 @@ impl Shader {
         entry: Option<&str>,
         overrides: &[(String, f64)],
     ) -> Result<Kernels, Diagnostics> {
-        with_room(COMPILER_BYTES, || self.translated(entry, overrides))
+        with_room(self.stack_bytes, || self.translated(entry, overrides))
     }
 
     fn translated(

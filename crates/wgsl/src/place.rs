@@ -9,6 +9,8 @@ use crate::bitcast::Edit;
 /// A shader's text by line.
 pub(crate) struct Lines {
     text: Arc<str>,
+    /// Whether a byte of it is a column.
+    is_ascii: bool,
     /// Where each line begins.
     starts: Vec<usize>,
     /// The text that naga reads, and what is other there.
@@ -22,6 +24,7 @@ impl Lines {
         let starts = std::iter::once(0).chain(ends).collect();
         let (read, edits) = crate::bitcast::as_naga_knows(&crate::enable::as_naga_knows(&text));
         Lines {
+            is_ascii: text.is_ascii(),
             text,
             starts,
             read,
@@ -56,9 +59,14 @@ impl Lines {
     fn position(&self, at: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= at).max(1);
         let before = self.text.get(self.starts[line - 1]..at).unwrap_or_default();
+        // Shaders that tools make small are one long line.
+        let columns = match self.is_ascii {
+            true => before.len(),
+            false => before.chars().count(),
+        };
         Position {
             line: line as u32,
-            column: before.chars().count() as u32 + 1,
+            column: columns as u32 + 1,
         }
     }
 

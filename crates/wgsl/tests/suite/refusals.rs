@@ -147,3 +147,93 @@ fn blocks_that_nest_too_deep_are_refused() {
     text += "}";
     assert_eq!(refused(&text).0, Rule::LimitExceeded);
 }
+
+/// A shader whose kernel is `body`, behind `before`.
+fn around(before: &str, body: &str) -> String {
+    format!(
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        {before}
+        @compute @workgroup_size(1) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ {body} }}",
+    )
+}
+
+#[test]
+fn what_is_long_is_read_on_any_stack() {
+    let sum = " + id.x".repeat(4_500);
+    let signs = "- ".repeat(9_000);
+    let both = " && id.x == 1u".repeat(1_900);
+    let declarations: String = (1..20_000)
+        .rev()
+        .map(|i| format!("const a{i} = a{} + 1u;\n", i - 1))
+        .collect();
+    let shaders = [
+        around("", &format!("y[0] = id.x{sum};")),
+        around("", &format!("y[0] = u32({signs}i32(id.x));")),
+        around(
+            "",
+            &format!("y[0] = u32({}(id.x == 0u));", "!".repeat(9_000)),
+        ),
+        around("", &format!("y[0] = id{}.x;", ".xyz".repeat(9_000))),
+        around("", &format!("if id.x == 0u{both} {{ y[0] = 1u; }}")),
+        around(
+            &format!("const a = 1u{};", " + 1u".repeat(9_000)),
+            "y[0] = a;",
+        ),
+        around(&format!("{declarations} const a0 = 1u;"), "y[0] = a19999;"),
+    ];
+    let thread = std::thread::Builder::new().stack_size(64 << 10);
+    let small = thread.spawn(move || {
+        for text in shaders {
+            let shader = Shader::parse("long.wgsl", &text).expect("a shader");
+            shader.lints();
+            shader.kernels(None, &[]).expect("kernels");
+        }
+    });
+    small.expect("started").join().expect("it ends");
+}
+
+#[test]
+fn what_is_too_long_is_refused() {
+    let others: String = (0..20_000)
+        .map(|i| format!("else if id.x == {i}u {{ y[0] = {i}u; }}\n"))
+        .collect();
+    let functions: String = (1..100_000)
+        .map(|i| format!("fn f{i}() {{ f{}(); }}\n", i - 1))
+        .collect();
+    for (text, line, says) in [
+        (
+            around("", &format!("y[0] = id.x{};", " + id.x".repeat(20_000))),
+            3,
+            "10000 operators",
+        ),
+        (
+            around("", &format!("y[0] = {}1u;", "&*".repeat(20_000))),
+            3,
+            "10000 operators",
+        ),
+        (
+            around("", &format!("if id.x == 0u {{}} {others}")),
+            2_000,
+            "`else`s of one `if`",
+        ),
+        (around(&functions, ""), 0, "more than 65536 declarations"),
+        (
+            around(
+                "",
+                &format!("y[0] = {}1u{};", "(".repeat(999), ")".repeat(999)),
+            ),
+            3,
+            "about 200 levels",
+        ),
+    ] {
+        let (rule, at, message) = refused(&text);
+        assert_eq!(rule, Rule::LimitExceeded, "{message}");
+        assert!(message.contains(says), "{message}");
+        let near = if line > 3 {
+            at > line && at < 6 * line
+        } else {
+            at == line
+        };
+        assert!(near, "{message}: line {at}");
+    }
+}
