@@ -119,23 +119,8 @@ impl Translator<'_> {
             ["store", _] => {
                 let value = self.one(number, 0)?;
                 let (address, row, transpose) = place(self, 1)?;
-                let bytes = self.k.ty(value).scalar().map_or(1, Scalar::size_bytes);
-                let (memory, index, object) = self.granules(&address, bytes)?;
-                if let Some(scalar) = self.k.ty(value).scalar()
-                    && scalar != object.scalar
-                {
-                    return self
-                        .store_by_lane(scalar, &address, row, transpose, value)
-                        .map(|()| None);
-                }
-                let place = MatrixPlace {
-                    memory,
-                    index,
-                    row,
-                    transpose,
-                };
-                self.k.matrix_store(place, value);
-                Ok(None)
+                self.store_matrix(value, &address, row, transpose)
+                    .map(|()| None)
             }
             ["fill", s] => {
                 let value = self.one(number, 0)?;
@@ -210,16 +195,79 @@ impl Translator<'_> {
         Ok(self.k.matrix_load(ty, place))
     }
 
+    /// A matrix to an address, which may lead to one of several objects.
+    fn store_matrix(
+        &mut self,
+        value: Value,
+        address: &Address,
+        row: Value,
+        transpose: bool,
+    ) -> Done<()> {
+        if let Some((is_first, first, rest)) = self.first_and_rest(address) {
+            self.open(&[]);
+            self.store_matrix(value, &first, row, transpose)?;
+            let yes = self.close();
+            self.open(&[]);
+            self.store_matrix(value, &rest, row, transpose)?;
+            let no = self.close();
+            self.k.if_regions(is_first, yes, no);
+            return Ok(());
+        }
+        let bytes = self.k.ty(value).scalar().map_or(1, Scalar::size_bytes);
+        let (memory, index, object) = self.granules(address, bytes)?;
+        if let Some(scalar) = self.k.ty(value).scalar()
+            && scalar != object.scalar
+        {
+            return self.store_by_lane(scalar, address, row, transpose, value);
+        }
+        let place = MatrixPlace {
+            memory,
+            index,
+            row,
+            transpose,
+        };
+        self.k.matrix_store(place, value);
+        Ok(())
+    }
+
     // ---- atomics ----
 
     fn atomic(&mut self, number: usize, op: &str, scalar: &str) -> Done<Option<Val>> {
-        let f = self.f;
-        let inst = &f.insts[number];
-        let address = self.address(&inst.operands[0])?;
+        let address = self.address(&self.f.insts[number].operands[0])?;
         let Some(asked) = suffix(scalar) else {
             return Err(self.refuse("an atomic of this type"));
         };
-        let (memory, index, object) = self.granules(&address, asked.size_bytes())?;
+        let old = self.atomic_at(number, op, asked, &address)?;
+        Ok(old.map(Val::One))
+    }
+
+    /// An atomic at an address, which may lead to one of several objects.
+    fn atomic_at(
+        &mut self,
+        number: usize,
+        op: &str,
+        asked: Scalar,
+        address: &Address,
+    ) -> Done<Option<Value>> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let wanted = scalar_of(inst.ty).unwrap_or(asked);
+        if let Some((is_first, first, rest)) = self.first_and_rest(address) {
+            let mut sides = Vec::new();
+            for side in [first, rest] {
+                self.open(&[]);
+                if let Some(old) = self.atomic_at(number, op, asked, &side)? {
+                    let old = self.as_scalar(old, wanted);
+                    self.k.yield_(&[old]);
+                }
+                sides.push(self.close());
+            }
+            let no = sides.pop().unwrap_or_default();
+            let yes = sides.pop().unwrap_or_default();
+            let results = self.k.if_regions(is_first, yes, no);
+            return Ok(results.first().copied());
+        }
+        let (memory, index, object) = self.granules(address, asked.size_bytes())?;
         let op = match op {
             "load" => AtomicOp::Load,
             "store" => AtomicOp::Store,
@@ -262,12 +310,9 @@ impl Translator<'_> {
         };
         let place = Place::element(memory, index);
         let results = self.k.atomic(op, place, &arguments, order, scope);
-        Ok(results.first().map(|old| {
-            let wanted = scalar_of(inst.ty).unwrap_or(asked);
-            match self.scalar(*old) {
-                Some(found) if found.is_integer() && wanted.is_integer() => Val::One(*old),
-                _other => Val::One(self.as_scalar(*old, wanted)),
-            }
+        Ok(results.first().map(|old| match self.scalar(*old) {
+            Some(found) if found.is_integer() && wanted.is_integer() => *old,
+            _other => self.as_scalar(*old, wanted),
         }))
     }
 
