@@ -18,6 +18,13 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
     if let Some((_, module)) = loaded.iter().find(|(name, _)| name == file) {
         return Ok(Ok(module.clone().into()));
     }
+    if is_python(file) {
+        return Err(Refusal(format!(
+            "{}: kernels of Python files are read by the command of the Python package: `python -m invar` in \
+             place of `invar`",
+            path_text(file)
+        )));
+    }
     let bytes = files::bytes(file, files::MOST_TEXT_BYTES)?;
     if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
@@ -51,6 +58,13 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
         };
         (vec![source], all)
     }))
+}
+
+/// Whether a file is one of Python's, FILE.py or FILE.py:KERNEL. The package has read those that it names.
+fn is_python(file: &Path) -> bool {
+    let name = path_text(file);
+    let (path, _) = name.rsplit_once(':').unwrap_or((&name, ""));
+    path.ends_with(".py")
 }
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

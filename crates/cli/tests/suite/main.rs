@@ -300,6 +300,13 @@ fn what_is_missing_or_unknown_is_named() {
     let (_, err) = expect(2, &["explain", "nope"]);
     assert!(err.contains("there is no rule `nope`"), "{err}");
     expect(2, &["frobnicate"]);
+    for kernel in ["kernels.py", "kernels.py:row_sum"] {
+        let (_, err) = expect(2, &["check", kernel]);
+        assert!(
+            err.contains("`python -m invar` in place of `invar`"),
+            "{err}"
+        );
+    }
 }
 
 #[test]
