@@ -70,6 +70,7 @@ def test_a_check_names_the_lines_of_the_source(library):
         iv.check(library["shift"], grid=32, threadgroup=32)(np.zeros(32, np.float32), 32)
     assert {f.rule for f in caught.value.findings} == {"data-race"}
     assert "room[(i + 1) % 32]" in str(caught.value)
+    assert "put `threadgroup_barrier(mem_flags::mem_threadgroup)` between them" in str(caught.value)
 
 
 def test_what_is_wrong_with_a_source_is_an_error(library, tmp_path):

@@ -170,7 +170,8 @@ fn check_command(args: &ProveArgs, report: &Report) -> Option<String> {
 
 fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
     if let Some(found) = &report.counterexample {
-        let rendered = report::render_for(module, &found.findings, input::style());
+        let findings = shader::advised(&args.file, &found.findings);
+        let rendered = report::render_for(module, &findings, input::style());
         say(rendered.trim_end());
     }
     show(&report.in_words(module, checked));

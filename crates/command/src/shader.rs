@@ -104,11 +104,16 @@ pub fn still_open<'a>(file: &Path, module: &Module, given: &'a [String]) -> Cow<
 
 /// Diagnostics about a file, with advice in its language.
 pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
+    let advice: fn(&str) -> String = if is_shader(file) {
+        wgsl::in_wgsl
+    } else if metal::is_metal(file) {
+        invar_msl::in_metal
+    } else {
+        str::to_string
+    };
     let mut all = diagnostics.to_vec();
-    if is_shader(file) {
-        for help in all.iter_mut().filter_map(|d| d.help.as_mut()) {
-            *help = wgsl::in_wgsl(help);
-        }
+    for help in all.iter_mut().filter_map(|d| d.help.as_mut()) {
+        *help = advice(help);
     }
     all
 }
@@ -580,6 +585,13 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             );
             continue;
         }
+        if let ParamKind::Threadgroup { .. } = &param.kind {
+            all.insert(
+                param.name.to_string(),
+                Json::String("length(1024)".to_string()),
+            );
+            continue;
+        }
         let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind
         else {
             continue;
@@ -604,7 +616,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         };
         all.insert(param.name.to_string(), Json::String(how));
     }
-    let constants: Map<String, Json> = read
+    let mut constants: Map<String, Json> = read
         .module
         .function_constants
         .iter()
@@ -614,14 +626,20 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             (c.name.to_string(), number.unwrap_or(Json::Null))
         })
         .collect();
-    let mut form = json!({
-        "entry": entry.name,
-        "groups": [1, 1, 1],
-        "args": all,
-    });
-    if !constants.is_empty()
-        && let Some(form) = form.as_object_mut()
-    {
+    // Those that were given count where the form is used, too.
+    for given in &args.constants {
+        let (name, value) = split(given, "--const", "N=16")?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+        constants.insert(name.trim_start_matches('@').to_string(), value);
+    }
+    let mut form = Map::new();
+    form.insert("entry".to_string(), json!(entry.name));
+    form.insert("groups".to_string(), json!([1, 1, 1]));
+    if kernel.is_some_and(|k| k.threadgroup_size.is_none()) {
+        form.insert("threadgroup".to_string(), json!([64, 1, 1]));
+    }
+    form.insert("args".to_string(), Json::Object(all));
+    if !constants.is_empty() {
         form.insert("constants".to_string(), Json::Object(constants));
     }
     show(&serde_json::to_string_pretty(&form)?);

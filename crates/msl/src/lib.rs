@@ -20,6 +20,7 @@ use invar_ir::{Diagnostic, Diagnostics, KernelBuilder, Module, Rule, Span};
 use invar_llvm::foreign;
 use invar_wgsl::{Entry, Resource};
 
+mod advice;
 mod calls;
 mod clang;
 mod flow;
@@ -35,6 +36,7 @@ mod textures;
 mod tokens;
 mod translate;
 
+pub use advice::in_metal;
 pub use clang::find as find_clang;
 use clang::{Compiled, Failure, Request};
 pub use invar_wgsl::directives;

@@ -30,9 +30,9 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     for diagnostic in &mut all {
         if let Some(help) = &mut diagnostic.help {
             *help = if is_shader {
-                invar::wgsl::in_wgsl(help)
+                options_in_python(&invar::wgsl::in_wgsl(help))
             } else if is_metal {
-                help.replace("--const NAME=VALUE", "constants={\"NAME\": VALUE}")
+                options_in_python(&invar_msl::in_metal(help))
             } else {
                 in_python(help)
             };
@@ -43,11 +43,23 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     (text.trim_end().to_string(), json)
 }
 
+/// Advice that names options of the command, with the arguments that say the same in Python.
+fn options_in_python(help: &str) -> String {
+    help.replace("--const NAME=VALUE", "constants={\"NAME\": VALUE}")
+        .replace("--allow out-of-bounds", "allow=[\"out-of-bounds\"]")
+}
+
 /// Advice that quotes statements of the text form, with the calls that say the same in Python.
 fn in_python(help: &str) -> String {
     // Each second part stands in quotes.
     let parts = help.split('`').enumerate().map(|(i, part)| match i % 2 {
-        1 => atomic_in_python(part).unwrap_or_else(|| part.to_string()),
+        1 => match part
+            .strip_prefix("allow(")
+            .and_then(|part| part.strip_suffix(')'))
+        {
+            Some(name) => format!("@iv.kernel(allow=[\"{name}\"])"),
+            None => atomic_in_python(part).unwrap_or_else(|| part.to_string()),
+        },
         _ => part.to_string(),
     });
     let mut out = parts.collect::<Vec<String>>().join("`");

@@ -1,4 +1,4 @@
-//! Advice in the words of a shader: what reports quote of the text form, as WGSL says it.
+//! Advice in the words of a source: what reports quote of the text form, as the source's language says it.
 
 /// Advice that quotes barriers and atomics of the text form, with the calls that say the same in WGSL.
 ///
@@ -7,9 +7,19 @@
 /// assert_eq!(invar_wgsl::in_wgsl(help), "put `storageBarrier()` between them");
 /// ```
 pub fn in_wgsl(help: &str) -> String {
+    in_source(help, quoted)
+}
+
+/// Advice about a source in another language: `word` says what is quoted of the text form in that language. What
+/// only the text form can say about a kernel is the option of a check.
+pub fn in_source(help: &str, word: impl Fn(&str) -> Option<String>) -> String {
+    let help = help.replace(
+        "`allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)` on the kernel",
+        "`--allow out-of-bounds`",
+    );
     // Each second part stands in quotes.
     let parts = help.split('`').enumerate().map(|(i, part)| match i % 2 {
-        1 => quoted(part).unwrap_or_else(|| part.to_string()),
+        1 => word(part).unwrap_or_else(|| part.to_string()),
         _ => part.to_string(),
     });
     parts.collect::<Vec<String>>().join("`")

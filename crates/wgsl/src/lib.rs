@@ -34,7 +34,7 @@ mod translate;
 mod uniformity;
 mod value;
 
-pub use advice::in_wgsl;
+pub use advice::{in_source, in_wgsl};
 use overrides::Overrides;
 use place::Lines;
 pub use simplify::simplified;

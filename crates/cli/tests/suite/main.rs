@@ -8,6 +8,7 @@ use invar_ir::Scalar;
 
 mod demo;
 mod devices;
+mod metal;
 mod print;
 mod programs;
 mod prove;

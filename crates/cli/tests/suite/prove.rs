@@ -87,6 +87,10 @@ fn a_shader_is_proved_as_it_stands() {
     let (out, err) = expect(1, &["prove", text(&racy)]);
     assert!(out.starts_with("broken @main: "), "{out}");
     assert!(err.contains("error[data-race]"), "{err}");
+    assert!(
+        err.contains("put `workgroupBarrier()` between them"),
+        "{err}"
+    );
     let (_, err) = expect(2, &["prove", text(&shader), "--const", "N=3"]);
     assert!(err.contains("N"), "{err}");
 }
