@@ -226,7 +226,15 @@ impl Library {
         let mut module = t.k.finish()?;
         if let Some(kernel) = module.kernels.pop() {
             let kernel = invar_wgsl::simplified(&module, kernel);
-            module.kernels.push(kernel);
+            let mut alone = Module {
+                kernels: vec![kernel],
+                ..module.clone()
+            };
+            let are_active = needs_active(&alone);
+            if let Some(mut kernel) = alone.kernels.pop() {
+                kernel.active_collectives = are_active;
+                module.kernels.push(kernel);
+            }
         }
         let resources = bound.into_iter().map(|b| Resource {
             params: vec![b.name.clone()],
@@ -352,6 +360,15 @@ fn uses_lanes(insts: &[foreign::Inst]) -> bool {
             .any(|p| name.starts_with(p)),
         _other => false,
     })
+}
+
+/// Whether nothing is wrong with a kernel but that not all threads reach functions of a simdgroup. In this language
+/// these are over the threads that do (X7).
+fn needs_active(module: &Module) -> bool {
+    match invar_ir::verify(module.clone()) {
+        Ok(_) => false,
+        Err(Diagnostics(errors)) => errors.iter().all(|e| e.rule == Rule::CollectiveNotUniform),
+    }
 }
 
 /// The kernels of a module, by the names that hosts know them by, with the names that LLVM does.
