@@ -494,8 +494,8 @@ impl Body {
             body.extend(words!(; ::invar::kernel::never()));
         }
         let ty = self.output.as_ref().map(|ty| words!(: #ty));
-        let vars = nest(&[result.clone()], false);
-        let given = nest(&[value.clone()], false);
+        let vars = nest(std::slice::from_ref(&result), false);
+        let given = nest(std::slice::from_ref(&value), false);
         Ok(words! {
             let #result #ty = ::invar::kernel::zero();
             let #vars = ::invar::kernel::loop_(
