@@ -8,7 +8,7 @@ use crate::metal;
 /// A module that was read.
 pub struct Read {
     pub module: Module,
-    /// The entry points of a shader; empty for a module in Invar's own forms.
+    /// The kernels, with what the host binds where: as a shader says it, or a module in Invar's own forms.
     pub entries: Vec<Entry>,
     /// What a shader's own language has browsers refuse.
     pub lints: Vec<Diagnostic>,
@@ -17,8 +17,8 @@ pub struct Read {
 impl From<Module> for Read {
     fn from(module: Module) -> Read {
         Read {
+            entries: invar_wgsl::entries(&module),
             module,
-            entries: Vec::new(),
             lints: Vec::new(),
         }
     }

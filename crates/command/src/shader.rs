@@ -153,15 +153,11 @@ pub fn argument(
     let found = resources.find(|r| r.name == name || place(r).as_deref() == Some(name));
     let Some(resource) = found else {
         let is_place = name.split('.').all(|part| part.parse::<u32>().is_ok());
-        if is_place && !entries.is_empty() {
-            let known: Vec<String> = of_kernel(entries, kernel).filter_map(place).collect();
+        let known: Vec<String> = of_kernel(entries, kernel).filter_map(place).collect();
+        if is_place && !known.is_empty() {
             return Err(Refusal(format!(
                 "--arg {name}: `{kernel}` uses no variable of that group and binding; it uses {}",
-                if known.is_empty() {
-                    "none".to_string()
-                } else {
-                    known.join(", ")
-                }
+                known.join(", ")
             )));
         }
         return Ok(vec![(name.to_string(), data.to_string())]);

@@ -169,7 +169,10 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
                     ..wgsl::Features::DESKTOP
                 },
             };
-            let options = wgsl::WgslOptions::new(features, size);
+            let options = wgsl::WgslOptions {
+                keep_bindings: true,
+                ..wgsl::WgslOptions::new(features, size)
+            };
             wgsl::write(module, &kernel.name, &options)?.text
         }
         Target::Llvm => native(module, kernel, size, invar_llvm::Text::Llvm, options)?,

@@ -18,7 +18,8 @@
 //! recurses. Behind each kernel follows what it requires of a launch, where any kernel of the module
 //! requires something or has collectives over the active threads, and then which of the two kinds of
 //! collectives it has: version 3 is with the one, version 4 with both, and a module without either is of
-//! version 2. One with textures is of version 5, which has both always. A change to a type of the crate that is
+//! version 2. One with textures is of version 5, which has both always, and one with bindings of version 6, where
+//! each kernel's bindings, one a parameter, come last. A change to a type of the crate that is
 //! written here, or the order of its variants, needs a new `VERSION`;
 //! `the_form_does_not_change` sees to it.
 
@@ -29,7 +30,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::inst::{Const, Inst, InstKind, MAX_NESTING, Memory, Region, Spaces, Value, ValueInfo};
-use crate::module::{Alloc, FloatMode, Kernel, Module, Param, ParamKind};
+use crate::module::{Alloc, Binding, FloatMode, Kernel, Module, Param, ParamKind};
 use crate::ops::Imm;
 use crate::requires::{LaunchNumber, Required, Requirement};
 use crate::room::{PASSES_BYTES, with_room};
@@ -39,7 +40,9 @@ use crate::types::{ElementType, Type};
 /// What every encoding begins with.
 pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
+/// That of a module without bindings, with textures.
+const VERSION_WITH_TEXTURES: u64 = 5;
 /// That of a module without textures, with collectives over the active threads.
 const VERSION_WITH_ACTIVE: u64 = 4;
 /// That of a module without either.
@@ -106,8 +109,11 @@ fn encoded(module: &Module) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     let requires = kernels.iter().any(|k| !k.requires.is_empty());
     let active = kernels.iter().any(|k| k.active_collectives);
-    let version = if kernels.iter().any(Kernel::has_textures) {
+    let bound = |k: &Kernel| k.params.iter().any(|p| p.binding.is_some());
+    let version = if kernels.iter().any(bound) {
         VERSION
+    } else if kernels.iter().any(Kernel::has_textures) {
+        VERSION_WITH_TEXTURES
     } else if active {
         VERSION_WITH_ACTIVE
     } else if requires {
@@ -145,6 +151,10 @@ fn encoded(module: &Module) -> Vec<u8> {
         }
         if version >= VERSION_WITH_ACTIVE {
             write(&mut out, &kernel.active_collectives);
+        }
+        if version == VERSION {
+            let bindings: Vec<Option<Binding>> = kernel.params.iter().map(|p| p.binding).collect();
+            write(&mut out, &bindings);
         }
     }
     out
@@ -322,6 +332,20 @@ impl<'a> Reader<'a> {
             }
             if version >= VERSION_WITH_ACTIVE {
                 kernel.active_collectives = self.part()?;
+            }
+            if version == VERSION {
+                let bindings: Vec<Option<Binding>> = self.part()?;
+                if bindings.len() != kernel.params.len() {
+                    return Err(format!(
+                        "kernel `{}` has {} parameters and bindings for {}",
+                        kernel.name.escape_debug(),
+                        kernel.params.len(),
+                        bindings.len()
+                    ));
+                }
+                for (param, binding) in kernel.params.iter_mut().zip(bindings) {
+                    param.binding = binding;
+                }
             }
             let mut walk = Walk {
                 module: &module,

@@ -20,7 +20,7 @@ use crate::inst::{
 };
 use crate::memory_layout::MAX_TYPE_DEPTH;
 use crate::module::{
-    Access, AddressSpace, Alloc, Kernel, MemoryInfo, Module, Param, ParamKind, memory_info,
+    Access, AddressSpace, Alloc, Binding, Kernel, MemoryInfo, Module, Param, ParamKind, memory_info,
 };
 use crate::ops::{Imm, Op};
 use crate::requires::Requirement;
@@ -240,9 +240,24 @@ impl KernelBuilder {
         self.kernel.params.push(Param {
             name,
             kind,
+            binding: None,
             span: self.span,
         });
         Memory::Param(self.kernel.params.len() as u32 - 1)
+    }
+
+    /// Says where a shader's host binds the parameter that was added last.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.buffer("x", Access::Read, Scalar::F32);
+    /// k.bind(Binding { group: 0, number: 3 });
+    /// ```
+    pub fn bind(&mut self, binding: Binding) {
+        if let Some(param) = self.kernel.params.last_mut() {
+            param.binding = Some(binding);
+        }
     }
 
     /// A buffer parameter in `device` memory.

@@ -51,8 +51,8 @@ pub use inst::{
 };
 pub use literal::{Literal, ScalarLiteral};
 pub use module::{
-    Access, AddressSpace, Alloc, ConstantArray, FloatMode, FunctionConstant, Kernel, MemoryInfo,
-    Module, Param, ParamKind,
+    Access, AddressSpace, Alloc, Binding, ConstantArray, FloatMode, FunctionConstant, Kernel,
+    MemoryInfo, Module, Param, ParamKind,
 };
 pub use operands::{Purpose, Role};
 pub use ops::{Dim, Imm, Op, Swizzle};

@@ -165,8 +165,20 @@ pub struct Param {
     pub name: Arc<str>,
     /// What is passed.
     pub kind: ParamKind,
+    /// Where a shader's host binds it. The binary form has it behind the kernel.
+    #[serde(skip)]
+    pub binding: Option<Binding>,
     /// Where it was declared.
     pub span: Span,
+}
+
+/// A place in the interface of a shader: its `@group` and `@binding`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Binding {
+    /// The group.
+    pub group: u32,
+    /// The number in the group.
+    pub number: u32,
 }
 
 /// What is passed for a parameter.

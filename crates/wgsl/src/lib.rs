@@ -10,7 +10,7 @@
 //! of barriers.
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
-use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Source, Span};
+use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span};
 use invar_texture::PixelFormat;
 use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
@@ -84,6 +84,52 @@ pub struct Kernels {
     pub module: Module,
     /// The entry points, in the order of the module's kernels.
     pub entries: Vec<Entry>,
+}
+
+/// What the kernels of a module use of the host, by what it binds where: of a module that a shader's kernels were
+/// printed to, or one that says so itself. Kernels without bindings use nothing.
+pub fn entries(module: &Module) -> Vec<Entry> {
+    let bytes_of = |params: &[Param], name: &str| {
+        let param = params.iter().find(|p| &*p.name == name)?;
+        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind
+        else {
+            return None;
+        };
+        let extent = element.extent(&module.structs)?;
+        u32::try_from(extent.size_bytes).ok()
+    };
+    let of_kernel = |kernel: &Kernel| {
+        let mut resources: Vec<Resource> = Vec::new();
+        for param in &kernel.params {
+            let Some(binding) = param.binding else {
+                continue;
+            };
+            let (group, number) = (Some(binding.group), Some(binding.number));
+            let known = resources
+                .iter_mut()
+                .find(|r| (r.group, r.binding) == (group, number));
+            if let Some(head) = known {
+                head.params.push(param.name.to_string());
+                head.head_bytes = bytes_of(&kernel.params, &head.params[0]);
+                continue;
+            }
+            resources.push(Resource {
+                name: param.name.to_string(),
+                group,
+                binding: number,
+                params: vec![param.name.to_string()],
+                head_bytes: None,
+                length: None,
+                format: None,
+            });
+        }
+        resources.sort_by_key(|r| (r.group, r.binding));
+        Entry {
+            name: kernel.name.to_string(),
+            resources,
+        }
+    };
+    module.kernels.iter().map(of_kernel).collect()
 }
 
 impl Shader {

@@ -132,6 +132,7 @@ impl Translator<'_> {
         format: Option<PixelFormat>,
         resources: &mut Vec<Resource>,
     ) {
+        self.bind(variable);
         let params = &self.k.kernel().params;
         let params = params.last().map(|p| p.name.to_string());
         resources.push(Resource {

@@ -616,6 +616,16 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
+    /// Says where the host binds the parameter that was added last, which is a variable or a part of it.
+    pub fn bind(&mut self, variable: &GlobalVariable) {
+        if let Some(at) = &variable.binding {
+            self.k.bind(invar_ir::Binding {
+                group: at.group,
+                number: at.binding,
+            });
+        }
+    }
+
     /// A parameter for a variable of the host; in constant memory without an access.
     fn buffer(
         &mut self,
@@ -626,9 +636,13 @@ impl<'a> Translator<'a> {
     ) -> Done<Ptr> {
         let shader = self.shader;
         let inner = &shader.types[variable.ty].inner;
-        let add = |t: &mut Self, name: &str, element: ElementType| match access {
-            Some(access) => t.k.buffer(name, access, element),
-            None => t.k.constant_buffer(name, element),
+        let add = |t: &mut Self, name: &str, element: ElementType| {
+            let memory = match access {
+                Some(access) => t.k.buffer(name, access, element),
+                None => t.k.constant_buffer(name, element),
+            };
+            t.bind(variable);
+            memory
         };
         let mut resource = Resource {
             name: name.to_string(),

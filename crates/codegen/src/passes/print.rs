@@ -143,6 +143,7 @@ pub fn expand(mut module: Module, kernel: usize) -> Result<(Module, Option<Print
             access: Access::ReadWrite,
             element: Scalar::U32.into(),
         },
+        binding: None,
         span: Span::NONE,
     });
     let mut number = 0;

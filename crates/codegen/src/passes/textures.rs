@@ -150,7 +150,12 @@ fn declare(kernel: &mut Kernel, number: usize, form: Form, ty: TextureType) -> O
     });
     let span = kernel.params[number].span;
     let kind = ParamKind::Scalar { value };
-    kernel.params.push(Param { name, kind, span });
+    kernel.params.push(Param {
+        name,
+        kind,
+        binding: None,
+        span,
+    });
     Some(Texture {
         memory: Memory::Param(number as u32),
         size: kernel.params.len() - 1,

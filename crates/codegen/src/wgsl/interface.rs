@@ -3,7 +3,7 @@
 
 #[cfg(doc)]
 use invar_ir::Kernel;
-use invar_ir::{Const, Type};
+use invar_ir::{Binding as Place, Const, Type};
 
 use crate::analysis::order::LaunchOrder;
 
@@ -141,6 +141,8 @@ pub struct WgslOptions {
     pub threads_per_invocation: u32,
     /// Whether to write out loops over rows of buffers ([`unroll`](crate::passes::rows::unroll)).
     pub unroll_rows: bool,
+    /// Whether parameters stand where they say that a host binds them; else everything is numbered in group 0.
+    pub keep_bindings: bool,
     /// `Scalar` parameters of which every dispatch gives this value ([`fix_scalars`](crate::passes::rows::fix_scalars)).
     pub fixed_scalars: Vec<(usize, Const)>,
 }
@@ -158,6 +160,7 @@ impl WgslOptions {
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
             unroll_rows: false,
+            keep_bindings: false,
             fixed_scalars: Vec::new(),
         }
     }
@@ -170,7 +173,7 @@ pub struct Source {
     pub text: String,
     /// The name of its entry point.
     pub entry_point: String,
-    /// What is bound in group 0, in the order of the bindings.
+    /// What is bound; in group 0, in the order of the bindings, unless the options keep those of parameters.
     pub bindings: Vec<Binding>,
     /// What the uniform buffer holds that [`Bound::Constants`] names.
     pub constants: Constants,
@@ -189,9 +192,11 @@ pub struct Source {
     pub uses_subgroups: bool,
 }
 
-/// A binding of group 0.
+/// A binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
+    /// Where it stands.
+    pub place: Place,
     /// What to bind.
     pub bound: Bound,
     /// Whether it is bound as read-write storage; else as read-only storage, the constants as uniform.

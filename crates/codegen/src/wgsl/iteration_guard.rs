@@ -13,10 +13,10 @@
 pub const ITERATION_GUARD: [u32; 8] = [0, 2, 3, 4, 5, 6, 7, 0];
 
 /// The declaration of [`ITERATION_GUARD`].
-pub(super) fn declaration(binding: usize) -> String {
+pub(super) fn declaration(attributes: &str) -> String {
     format!(
         "\n// Whether the driver has left a loop too early, and a list to find that out.\n\
-         @group(0) @binding({binding}) var<storage, read_write> rounds__left: array<atomic<u32>, {}>;\n",
+         {attributes} var<storage, read_write> rounds__left: array<atomic<u32>, {}>;\n",
         ITERATION_GUARD.len()
     )
 }

@@ -50,6 +50,7 @@ use invar_ir::{
 
 use crate::passes::textures;
 
+mod bindings;
 mod body;
 mod chains;
 mod collective;
@@ -77,6 +78,7 @@ use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::pipeline::{Lowering, WGSL};
 use crate::shading::comment::{Quotes, one_line};
 use crate::shading::flow::Frames;
+use bindings::{Places, attributes};
 use interface::Field;
 pub use interface::{
     Binding, Bound, Constants, CooperativeMatrices, DispatchPart, Features, Fma, Given, Launch,
@@ -305,7 +307,8 @@ impl<'a> Writer<'a> {
             return Err(Diagnostics(self.errors));
         }
         self.body.insert_str(0, &self.matrices);
-        let (declarations, mut bindings, constants) = self.declarations(&scalars);
+        let mut places = Places::new(self.kernel, self.options.keep_bindings);
+        let (declarations, mut bindings, constants) = self.declarations(&scalars, &mut places);
         let workgroup_threads = if self.uses_subgroups {
             // Every subgroup is full: threads that round the last one up are outside the grid.
             self.threads.next_multiple_of(self.simdgroup_size)
@@ -323,8 +326,10 @@ impl<'a> Writer<'a> {
                 .chain(&self.helpers)
                 .any(|piece| iteration_guard::has_loop(piece))
         {
-            text.push_str(&iteration_guard::declaration(bindings.len()));
+            let place = places.free();
+            text.push_str(&iteration_guard::declaration(&attributes(place)));
             bindings.push(Binding {
+                place,
                 bound: Bound::IterationGuard,
                 writable: true,
             });
@@ -512,6 +517,7 @@ impl<'a> Writer<'a> {
     fn declarations(
         &mut self,
         scalars: &[(usize, Type, Vec<String>)],
+        places: &mut Places,
     ) -> (String, Vec<Binding>, Constants) {
         let mut text = String::new();
         let mut bindings = Vec::new();
@@ -538,9 +544,13 @@ impl<'a> Writer<'a> {
             };
             let name = &self.names_of_memory[&memory];
             let element = object.storage.wgsl();
+            let place = match memory {
+                Memory::Param(i) => places.of_param(i as usize),
+                Memory::Constant(_) | Memory::Alloc(_) => places.free(),
+            };
             text.push_str(&format!(
-                "\n@group(0) @binding({}) {coherent}var<storage, {access}> {name}: array<{element}>;",
-                bindings.len()
+                "\n{} {coherent}var<storage, {access}> {name}: array<{element}>;",
+                attributes(place)
             ));
             let bound = match memory {
                 Memory::Param(i) => {
@@ -551,7 +561,11 @@ impl<'a> Writer<'a> {
                 Memory::Constant(i) => Bound::Contents(plan::contents(self.module, i)),
                 Memory::Alloc(_) => continue,
             };
-            bindings.push(Binding { bound, writable });
+            bindings.push(Binding {
+                place,
+                bound,
+                writable,
+            });
         }
         for (param, ty, words) in scalars {
             members.extend(words.iter().map(|w| format!("{w}: u32")));
@@ -561,12 +575,14 @@ impl<'a> Writer<'a> {
         while (members.len() as u64) * 4 < size_bytes {
             members.push(format!("padding_{}: u32", members.len()));
         }
+        let place = places.free();
         text.push_str(&format!(
-            "\n\nstruct Constants {{\n    {},\n}}\n@group(0) @binding({}) var<uniform> constants: Constants;\n",
+            "\n\nstruct Constants {{\n    {},\n}}\n{} var<uniform> constants: Constants;\n",
             members.join(",\n    "),
-            bindings.len()
+            attributes(place)
         ));
         bindings.push(Binding {
+            place,
             bound: Bound::Constants,
             writable: false,
         });

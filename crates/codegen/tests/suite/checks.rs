@@ -141,6 +141,7 @@ fn with_checks(kernel: &Kernel, wrong: Wrong<'_>) -> (Kernel, u64) {
             access: Access::Write,
             element: Scalar::U32.into(),
         },
+        binding: None,
         span: Span::NONE,
     });
     checks.region(&mut kernel.body);

@@ -17,7 +17,7 @@ use crate::inst::{
     AtomicOp, CopyOperands, CopyShape, InstKind, MAX_NESTING, MatrixPlace, Memory, Order, Place,
     Region, Scope, Spaces, Step, Value, Values, Width,
 };
-use crate::module::AddressSpace;
+use crate::module::{AddressSpace, Binding};
 use crate::ops::{Dim, Imm, Op, Signature, Swizzle};
 use crate::rules::Rule;
 use crate::span::{Position, Span};
@@ -352,8 +352,27 @@ impl<'p, 'a> Body<'p, 'a> {
         let text = self.memory_name(&name, at, "a parameter")?;
         let defined = self.reserve(name, at);
         let known = self.parameter_type(start, &text);
+        let known = known.and_then(|known| self.binding(start).map(|()| known));
         self.define(&defined, known.unwrap_or(Known::Broken));
         known.map(|_| ())
+    }
+
+    /// Where a shader's host binds a parameter, if it is said, after its type.
+    fn binding(&mut self, start: Position) -> Parsed<()> {
+        if self.parser.word() != Some("binding") {
+            return Ok(());
+        }
+        self.parser.bump();
+        self.parser.expect("(")?;
+        let group = self.parser.number("the group of a binding")?;
+        self.parser.expect(",")?;
+        let number = self.parser.number("the number of a binding")?;
+        self.parser.expect(")")?;
+        self.builder.bind(Binding { group, number });
+        if let Some(param) = self.builder.kernel_mut().params.last_mut() {
+            param.span = self.parser.span_from(start);
+        }
+        Ok(())
     }
 
     /// What a parameter is, after its name.

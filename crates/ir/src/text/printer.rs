@@ -13,7 +13,7 @@ use crate::inst::{
     CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Scope, Spaces,
     Step, Value, Width,
 };
-use crate::module::{ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
+use crate::module::{Binding, ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
 use crate::ops::Imm;
 use crate::room::{PASSES_BYTES, with_room};
 use crate::texture::{Dimension, SamplerSource, TextureFunction, TextureOperands};
@@ -171,6 +171,9 @@ impl Printer<'_> {
                     Some(info) => write!(f, "{}", info.ty)?,
                     None => write!(f, "%{}", value.0)?,
                 },
+            }
+            if let Some(Binding { group, number }) = param.binding {
+                write!(f, " binding({group}, {number})")?;
             }
         }
         f.write_str(")")?;

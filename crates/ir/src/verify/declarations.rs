@@ -7,7 +7,7 @@ use super::{Errors, MALFORMED_HELP, MAX_CONSTANT_BYTES, MAX_THREAD_BYTES, MAX_TH
 use crate::diagnostic::Diagnostic;
 use crate::inst::{Const, InstKind};
 use crate::memory_layout::{Extents, MAX_ELEMENT_BYTES, MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
-use crate::module::{AddressSpace, ConstantArray, Kernel, Module, ParamKind};
+use crate::module::{AddressSpace, Binding, ConstantArray, Kernel, Module, Param, ParamKind};
 use crate::rules::Rule;
 use crate::span::{Position, SourceId, Span};
 use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
@@ -411,6 +411,7 @@ pub(super) fn check_kernel(
             },
         };
     }
+    check_bindings(kernel, errors);
     let places = definitions(kernel);
     fine &= check_arrays(module, kernel, sound, &places, errors);
     for (i, info) in kernel.values.iter().enumerate() {
@@ -427,6 +428,62 @@ pub(super) fn check_kernel(
     }
     check_names(kernel, &places, errors);
     fine
+}
+
+/// One binding is one parameter; or two in a row, a struct and what follows it in the same buffer.
+fn check_bindings(kernel: &Kernel, errors: &mut Errors) {
+    let is_head = |param: &Param| match &param.kind {
+        ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
+            matches!(element, ElementType::Struct(_))
+        }
+        ParamKind::Threadgroup { .. }
+        | ParamKind::Texture(_)
+        | ParamKind::Sampler
+        | ParamKind::Scalar { .. } => false,
+    };
+    let is_tail = |head: &Param, tail: &Param| match (&head.kind, &tail.kind) {
+        (ParamKind::Buffer { access: a, .. }, ParamKind::Buffer { access: b, .. }) => a == b,
+        (ParamKind::Constant { .. }, ParamKind::Constant { .. }) => true,
+        _other_memory => false,
+    };
+    let mut first: HashMap<Binding, usize> = HashMap::new();
+    for (i, param) in kernel.params.iter().enumerate() {
+        let Some(binding) = param.binding else {
+            continue;
+        };
+        let Binding { group, number } = binding;
+        if matches!(param.kind, ParamKind::Threadgroup { .. }) {
+            let message = format!(
+                "`%{}` is threadgroup memory and has binding({group}, {number})",
+                param.name
+            );
+            errors.push(
+                Diagnostic::error(Rule::WrongAddressSpace, param.span, message)
+                    .help("leave the binding out: a dispatch gives it a length, and no buffer"),
+            );
+            continue;
+        }
+        let Some(earlier) = first.get(&binding).copied() else {
+            first.insert(binding, i);
+            continue;
+        };
+        let other = &kernel.params[earlier];
+        if earlier + 1 == i && is_head(other) && is_tail(other, param) {
+            continue;
+        }
+        let message = format!(
+            "`%{}` has binding({group}, {number}) of `%{}`",
+            param.name, other.name
+        );
+        errors.push(
+            Diagnostic::error(Rule::DuplicateName, param.span, message)
+                .and(other.span, "first used here")
+                .help(
+                    "give it another number; only a struct and the parameter behind it, of the same access, share one: \
+                     what a buffer begins with, and the rest",
+                ),
+        );
+    }
 }
 
 fn check_sizes(kernel: &Kernel, errors: &mut Errors) {

@@ -231,12 +231,12 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    for version in [1, 6] {
+    for version in [1, 7] {
         assert_eq!(
             error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
             format!(
                 "not a module: byte 6: it is of version {version} of the form, this program reads versions \
-                 2 to 5: write it again from its text, with `invar print --binary`"
+                 2 to 6: write it again from its text, with `invar print --binary`"
             )
         );
     }
@@ -365,6 +365,22 @@ fn nesting_has_a_limit() {
         said.contains("no operation, type or instruction like the one that ends here"),
         "{said}"
     );
+}
+
+#[test]
+fn bindings_are_version_6() {
+    let text = "kernel @k(%x: device read f32 binding(1, 2), %n: u32) {\n}\n";
+    let module = text::parse("", text).expect("a module");
+    let bytes = binary::encode(&module);
+    assert_eq!(bytes[6], 6);
+    assert_eq!(binary::decode(&bytes), Ok(module.clone()));
+    // Nothing required, no active collectives; of two parameters the first has a binding, of group 1.
+    assert!(bytes.ends_with(b"\0\0\x02\x01\x01\x02\0"), "{bytes:x?}");
+    // A binding less than there are parameters, and a module of that version without any.
+    let short = [&bytes[..bytes.len() - 5], b"\x01\0"].concat();
+    assert!(error(&short).ends_with("kernel `k` has 2 parameters and bindings for 1"));
+    let none = [&bytes[..bytes.len() - 5], b"\x02\0\0"].concat();
+    assert!(error(&none).ends_with("this is not how the module is encoded"));
 }
 
 #[test]
