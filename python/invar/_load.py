@@ -218,7 +218,11 @@ class LoadedKernel:
         self._compiled = Compiled(name, module, own, None, named)
         steps = {step.name: step for step in self._compiled.steps}
         if resources is None:
-            resources = [(p, None, None, [p], None, None, None) for p in steps]
+            resources = _invar.bindings(module, name)
+            bound = {p for resource in resources for p in resource[3]}
+            resources += [(p, None, None, [p], None, None, None) for p in steps if p not in bound]
+            place_of = {p: i for i, p in enumerate(steps)}
+            resources.sort(key=lambda resource: place_of[resource[3][0]])
         self.params = []
         for variable, group, binding, names, head_bytes, length, format in resources:
             place = None if binding is None else str(binding) if group is None else f"{group}.{binding}"

@@ -346,3 +346,29 @@ fn half(@builtin(global_invocation_id) id: vec3u) {
         kernel[iv.threadgroups(1)](src=src, how=iv.Sampler(), dst=wrong)
     with pytest.raises(iv.ArgumentError, match="expected a texture"):
         kernel[iv.threadgroups(1)](src=np.zeros((1, 1, 4), np.uint8), how=iv.Sampler(), dst=dst)
+
+
+def test_a_printed_shader_is_bound_as_the_shader_is():
+    shader = """
+    struct List { by: u32, items: array<u32> }
+    @group(0) @binding(1) var<storage, read> x: array<u32>;
+    @group(0) @binding(0) var<storage, read_write> list: List;
+    @compute @workgroup_size(4)
+    fn main(@builtin(global_invocation_id) id: vec3u) { list.items[id.x] = list.by * x[id.x]; }
+    """
+    printed = iv.load("k.wgsl", text=shader)["main"].ir
+    assert "binding(0, 1)" in printed
+    kernel = iv.load("k.inv", text=printed)["main"]
+    both = np.array([3, 0, 0, 0, 0], np.uint32)
+    kernel[iv.threadgroups(1)](**{"0.0": both, "0.1": np.arange(4, dtype=np.uint32)})
+    assert both.tolist() == [3, 0, 3, 6, 9]
+    # Without names in the order of the parameters; those without a place go by their names.
+    text = """kernel @k(%n: u32, %y: device write u32 binding(0, 5)) {
+        %i = thread_position_in_grid x
+        store %y[%i], %n
+    }"""
+    kernel = iv.load("own.inv", text=text)["k"]
+    y = np.zeros(4, np.uint32)
+    kernel[4, 4](7, y)
+    kernel[2, 2](n=8, **{"0.5": y})
+    assert y.tolist() == [8, 8, 7, 7]

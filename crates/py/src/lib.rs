@@ -78,6 +78,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(table::rules, m)?)?;
     m.add_function(wrap_pyfunction!(run::parse, m)?)?;
     m.add_function(wrap_pyfunction!(load::decode, m)?)?;
+    m.add_function(wrap_pyfunction!(load::bindings, m)?)?;
     m.add_function(wrap_pyfunction!(load::signature, m)?)?;
     m.add_function(wrap_pyfunction!(away::leave, m)?)?;
     m.add_function(wrap_pyfunction!(away::cache_refusal, m)?)?;

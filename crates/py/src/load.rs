@@ -31,6 +31,32 @@ type Resource = (
     Option<&'static str>,
 );
 
+/// What kernels use of the host.
+fn told(entries: Vec<wgsl::Entry>) -> Vec<Resource> {
+    let resources = entries.into_iter().flat_map(|e| e.resources);
+    let told = resources.map(|r| {
+        let format = r.format.map(|f| f.name());
+        (
+            r.name,
+            r.group,
+            r.binding,
+            r.params,
+            r.head_bytes,
+            r.length,
+            format,
+        )
+    });
+    told.collect()
+}
+
+/// What a kernel's parameters bind to, for those that say it.
+#[pyfunction]
+pub fn bindings(module: &Module, kernel: &str) -> PyResult<Vec<Resource>> {
+    let mut entries = wgsl::entries(module.verified()?);
+    entries.retain(|e| e.name == kernel);
+    Ok(told(entries))
+}
+
 /// The exception for what is wrong with a shader.
 fn wrong(source: &Source, errors: &Diagnostics) -> PyErr {
     let module = invar_ir::Module {
@@ -82,20 +108,7 @@ impl Shader {
     ) -> PyResult<(Module, Vec<Resource>)> {
         let kernels = self.shader.kernels(Some(entry), &overrides);
         let kernels = kernels.map_err(|errors| wrong(&self.source, &errors))?;
-        let resources = kernels.entries.into_iter().flat_map(|e| e.resources);
-        let resources = resources.map(|r| {
-            let format = r.format.map(|f| f.name());
-            (
-                r.name,
-                r.group,
-                r.binding,
-                r.params,
-                r.head_bytes,
-                r.length,
-                format,
-            )
-        });
-        Ok((Module::new(kernels.module), resources.collect()))
+        Ok((Module::new(kernels.module), told(kernels.entries)))
     }
 }
 
@@ -147,20 +160,7 @@ impl MetalSource {
     fn kernel(&self, py: Python<'_>, name: &str) -> PyResult<(Module, Vec<Resource>)> {
         let kernels = py.detach(|| self.library.kernels(Some(name)));
         let kernels = kernels.map_err(|errors| self.wrong(&errors))?;
-        let resources = kernels.entries.into_iter().flat_map(|e| e.resources);
-        let resources = resources.map(|r| {
-            let format = r.format.map(|f| f.name());
-            (
-                r.name,
-                r.group,
-                r.binding,
-                r.params,
-                r.head_bytes,
-                r.length,
-                format,
-            )
-        });
-        Ok((Module::new(kernels.module), resources.collect()))
+        Ok((Module::new(kernels.module), told(kernels.entries)))
     }
 }
 

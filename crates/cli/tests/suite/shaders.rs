@@ -30,3 +30,42 @@ fn what_a_browser_refuses_is_a_warning_of_a_check() {
     let (_, err) = expect(0, &["run", text(&file), "--device", "reference"]);
     assert_eq!(err, "");
 }
+
+const LIST: &str = "\
+struct List { by: u32, items: array<u32> }
+@group(0) @binding(3) var<storage, read> x: array<u32>;
+@group(1) @binding(2) var<storage, read_write> list: List;
+@compute @workgroup_size(4)
+fn main(@builtin(global_invocation_id) id: vec3u) { list.items[id.x] = list.by * x[id.x]; }
+";
+
+#[test]
+fn bindings_outlive_printing() {
+    let folder = Folder::new();
+    let file = folder.file("list.wgsl", LIST);
+    let (printed, _) = expect(0, &["print", text(&file)]);
+    let again = folder.file("list.inv", &printed);
+    // A buffer of two parts is one file.
+    let bytes = [3u32, 0, 0, 0, 0].map(u32::to_le_bytes).concat();
+    std::fs::write(folder.path("list.bin"), bytes).expect("written");
+    let data = format!("1.2=@{}", text(&folder.path("list.bin")));
+    for file in [&file, &again] {
+        let run = ["run", text(file), "--groups", "1", "--arg", &data];
+        let (out, _) = expect(0, &[&run[..], &["--arg", "0.3=iota(4)"]].concat());
+        assert!(out.contains("list.items = [0, 3, 6, 9]"), "{out}");
+        let (_, err) = expect(2, &[&run[..], &["--arg", "0.4=iota(4)"]].concat());
+        assert!(
+            err.contains("no variable of that group and binding; it uses 0.3, 1.2"),
+            "{err}"
+        );
+        let (out, _) = expect(0, &["emit", "--target", "wgsl", text(file)]);
+        for kept in ["@group(0) @binding(3) ", "@group(1) @binding(2) "] {
+            assert!(out.contains(kept), "{out}");
+        }
+        // What has no place of its own gets the first that is free.
+        assert!(
+            out.contains("@group(0) @binding(1) var<uniform> constants"),
+            "{out}"
+        );
+    }
+}
