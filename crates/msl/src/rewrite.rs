@@ -342,6 +342,12 @@ impl Rewriter<'_> {
             start = before;
         }
         let space = (start..name_at).find(|at| matches!(self.t.word(*at), "constant" | "device"));
+        // A macro may stand for the word and what goes with it.
+        let on_line = (start..name_at)
+            .rev()
+            .take_while(|at| !self.t.word(*at).contains('\n'));
+        let macros = on_line.filter(|at| is_macro(self.t.word(*at)));
+        let space = space.or(macros.last());
         let (head, tail, defined) = match value {
             Some(value) => ("constexpr const", format!(" = {value}"), "true"),
             None => (
@@ -593,6 +599,13 @@ pub(crate) fn includes(text: &str) -> Vec<String> {
     all
 }
 
+/// Whether a word is written as macros are.
+fn is_macro(word: &str) -> bool {
+    word.len() > 1
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && (word.chars()).all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -641,6 +654,7 @@ mod tests {
             "constexpr const int two  = 2; static constexpr bool invar_fc_defined_two = true;"
         );
         assert!(of("constant int one [[function_constant(1)]];").contains("extern const int one"));
+        assert!(of("CONST int one [[function_constant(1)]];").contains("extern const int one"));
     }
 
     #[test]
