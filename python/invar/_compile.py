@@ -554,6 +554,17 @@ Function.run = staticmethod(_run)
 
 def kernel(function, args, kwargs=types.MappingProxyType({})):
     """Compiles a kernel's function with its arguments."""
+    try:
+        _kernel(function, args, kwargs)
+    except RecursionError:
+        raise KernelError(
+            f"`{function.__name__}` holds an expression or statements that nest too deep for Python's "
+            "recursion limit: split them",
+            _trace.here(),
+        ) from None
+
+
+def _kernel(function, args, kwargs):
     t = _trace.current()
     source = Function.of(function)
     if source.scope.refused is not None:
@@ -570,12 +581,6 @@ def kernel(function, args, kwargs=types.MappingProxyType({})):
         signal = _run(source, source.bind(args, kwargs))
         if signal is not None and signal is not UNREACHABLE:
             _control.check_kernel_return(signal)
-    except RecursionError:
-        raise KernelError(
-            f"`{function.__name__}` holds an expression or statements that nest too deep for Python's "
-            "recursion limit: split them",
-            _trace.here(),
-        ) from None
     finally:
         for region in reversed(t.regions[1:]):
             _control.undo(region)

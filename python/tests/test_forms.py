@@ -713,6 +713,9 @@ def test_chains_of_elif(tmp_path):
     assert out.tolist() == [i + 154 for i in X]
     with pytest.raises(iv.KernelError, match="at most 64 deep, where each `elif` counts as one: end"):
         loaded(tmp_path, "chain_long", chain(70, "t")).k[N, N](out)
+    # Deeper than the functions that read a kernel's source can go.
+    with pytest.raises(iv.KernelError, match="`k` holds an expression or statements that nest too"):
+        loaded(tmp_path, "chain_longer", chain(600, "t")).k[N, N](out)
 
 
 def test_an_expression_of_too_many_terms(tmp_path):
