@@ -6,10 +6,15 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use invar_ir::inst::MAX_NESTING;
+use invar_ir::room::with_room;
 use invar_ir::{Const, InstKind, Op, Region, Type, Value};
 use invar_llvm::foreign::{Kind, Operand};
 
 use crate::translate::{Done, Translator};
+
+/// What a block and the way to the next take of the stack, and more.
+const BLOCK_BYTES: usize = 128 << 10;
 
 /// The loop around what is being written.
 #[derive(Clone)]
@@ -358,8 +363,16 @@ impl Translator<'_> {
         Ok(all)
     }
 
-    /// Writes a block whose phis have their values, and everything that follows.
+    /// Writes a block whose phis have their values, and everything that follows: so kernels of many blocks need
+    /// much of the stack.
     fn block(&mut self, block: usize, context: &Context) -> Done<()> {
+        if self.depth() > MAX_NESTING {
+            return Err(self.nests_too_deep());
+        }
+        with_room(BLOCK_BYTES, || self.block_and_rest(block, context))
+    }
+
+    fn block_and_rest(&mut self, block: usize, context: &Context) -> Done<()> {
         let f = self.f;
         let insts = &f.blocks[block].insts;
         for inst in insts {

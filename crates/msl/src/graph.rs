@@ -2,19 +2,27 @@
 //!
 //! Invariant: there is one way into each loop, which LLVM's passes saw to.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_llvm::foreign::{Function, Kind};
 
 /// The blocks of a function that can be reached, as a graph.
 pub(crate) struct Graph {
     successors: Vec<Vec<usize>>,
+    /// The blocks that lead to each.
+    before: Vec<Vec<usize>>,
     /// The place of each block in an order in which a block comes before what it leads to, but for the ways
     /// back of loops; blocks that are not reached have none.
     order: Vec<Option<usize>>,
     dominators: Vec<Option<usize>>,
+    /// The blocks that each dominates at once, in order.
+    dominated: Vec<Vec<usize>>,
+    /// The places of each block and of the last that it dominates, where a block comes before what it dominates
+    /// and what it does not comes after all of that.
+    spans: Vec<(usize, usize)>,
     /// The blocks of each loop, by the first.
     pub loops: HashMap<usize, BTreeSet<usize>>,
+    in_loops: HashSet<usize>,
     /// How many ways lead to each block without going back.
     entries: Vec<usize>,
 }
@@ -34,15 +42,20 @@ impl Graph {
             )
             .collect();
         let mut graph = Graph {
+            before: vec![Vec::new(); count],
             order: vec![None; count],
             dominators: vec![None; count],
+            dominated: vec![Vec::new(); count],
+            spans: vec![(0, 0); count],
             loops: HashMap::new(),
+            in_loops: HashSet::new(),
             entries: vec![0; count],
             successors,
         };
         if count > 0 {
             let sorted = graph.sort();
             graph.dominate(&sorted);
+            graph.number(&sorted);
             graph.find_loops(&sorted);
         }
         graph
@@ -76,10 +89,9 @@ impl Graph {
     }
 
     fn dominate(&mut self, sorted: &[usize]) {
-        let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.successors.len()];
         for block in sorted {
             for to in &self.successors[*block] {
-                before[*to].push(*block);
+                self.before[*to].push(*block);
             }
         }
         self.dominators[0] = Some(0);
@@ -87,7 +99,7 @@ impl Graph {
             let mut changed = false;
             for block in &sorted[1..] {
                 let mut common = None;
-                for from in &before[*block] {
+                for from in &self.before[*block] {
                     if self.dominators[*from].is_none() {
                         continue;
                     }
@@ -129,6 +141,33 @@ impl Graph {
         a
     }
 
+    /// Numbers the blocks so that it shows which dominate which.
+    fn number(&mut self, sorted: &[usize]) {
+        for block in &sorted[1..] {
+            if let Some(up) = self.dominators[*block] {
+                self.dominated[up].push(*block);
+            }
+        }
+        let mut next = 0;
+        let mut open = vec![(0_usize, 0_usize)];
+        while let Some((block, child)) = open.last_mut() {
+            if *child == 0 {
+                self.spans[*block].0 = next;
+                next += 1;
+            }
+            match self.dominated[*block].get(*child) {
+                Some(below) => {
+                    *child += 1;
+                    open.push((*below, 0));
+                }
+                None => {
+                    self.spans[*block].1 = next - 1;
+                    open.pop();
+                }
+            }
+        }
+    }
+
     fn find_loops(&mut self, sorted: &[usize]) {
         for block in sorted {
             for to in self.successors[*block].clone() {
@@ -138,32 +177,20 @@ impl Graph {
                     body.insert(to);
                     while let Some(at) = open.pop() {
                         if body.insert(at) {
-                            open.extend(self.before(at));
+                            open.extend(&self.before[at]);
                         }
                     }
                     self.loops.insert(to, body);
                 }
             }
         }
+        self.in_loops = self.loops.values().flatten().copied().collect();
     }
 
-    fn before(&self, block: usize) -> Vec<usize> {
-        let reached = (0..self.successors.len()).filter(|b| self.order[*b].is_some());
-        reached
-            .filter(|b| self.successors[*b].contains(&block))
-            .collect()
-    }
-
-    pub fn dominates(&self, a: usize, mut b: usize) -> bool {
-        loop {
-            if a == b {
-                return true;
-            }
-            match self.dominators[b] {
-                Some(up) if up != b => b = up,
-                _top => return false,
-            }
-        }
+    /// Whether each way to the other block, which can be reached, comes by the first.
+    pub fn dominates(&self, a: usize, b: usize) -> bool {
+        let (first, last) = self.spans[a];
+        (first..=last).contains(&self.spans[b].0)
     }
 
     /// A way back into a loop from a block that the loop's first does not dominate.
@@ -182,7 +209,7 @@ impl Graph {
     }
 
     pub fn is_in_loop(&self, block: usize) -> bool {
-        self.loops.values().any(|body| body.contains(&block))
+        self.in_loops.contains(&block)
     }
 
     /// The blocks that are to be written behind a block, in order: those that it dominates at once, in the
@@ -191,17 +218,17 @@ impl Graph {
     pub fn followers(&self, block: usize, around: Option<usize>) -> Vec<usize> {
         let inside = self.loops.get(&block).filter(|_| around != Some(block));
         let around = around.and_then(|header| self.loops.get(&header));
-        let mut all: Vec<usize> = (0..self.successors.len())
-            .filter(|b| *b != block && self.order[*b].is_some())
-            .filter(|b| around.is_none_or(|body| body.contains(b)))
-            .filter(|b| {
-                let up = self.dominators[*b];
-                match inside {
-                    Some(body) => !body.contains(b) && up.is_some_and(|u| body.contains(&u)),
-                    None => up == Some(block) && self.entries[*b] > 1,
-                }
-            })
-            .collect();
+        let mut all: Vec<usize> = match inside {
+            Some(body) => {
+                let below = body.iter().flat_map(|b| &self.dominated[*b]);
+                below.copied().filter(|b| !body.contains(b)).collect()
+            }
+            None => {
+                let below = self.dominated[block].iter().copied();
+                below.filter(|b| self.entries[*b] > 1).collect()
+            }
+        };
+        all.retain(|b| around.is_none_or(|body| body.contains(b)));
         all.sort_by_key(|b| self.order[*b]);
         all
     }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use invar_ir::inst::MAX_NESTING;
 use invar_ir::{
     Const, Diagnostic, KernelBuilder, Memory, Op, Region, Rule, Scalar, Span, Type, Value,
 };
@@ -156,6 +157,15 @@ impl<'a> Translator<'a> {
         .help("leave it out of this kernel, or run another kernel of the file")
     }
 
+    pub fn nests_too_deep(&self) -> Diagnostic {
+        Diagnostic::error(
+            Rule::LimitExceeded,
+            self.k.span(),
+            format!("blocks nest at most {MAX_NESTING} deep"),
+        )
+        .help("leave what is nested, or its early returns, to functions of its own, or split the kernel")
+    }
+
     // ---- constants and regions ----
 
     /// A constant; one that can be seen from here is used again.
@@ -208,6 +218,11 @@ impl<'a> Translator<'a> {
     pub fn open(&mut self, params: &[Type]) -> Vec<Value> {
         self.scopes.push(Scope::default());
         self.k.open_region(params)
+    }
+
+    /// How many blocks are open within each other, beside the kernel's.
+    pub fn depth(&self) -> usize {
+        self.scopes.len() - 1
     }
 
     pub fn close(&mut self) -> Region {
