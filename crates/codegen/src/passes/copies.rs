@@ -238,6 +238,67 @@ fn whole(
     }
 }
 
+/// The first row that may leave something in the destination, and the one behind the last: at most as many as the
+/// destination has elements, and one or two, however many rows are said to be. Each is at least an element away
+/// from the one before; where they all begin in one place the last stands for all. What several rows store to is
+/// left by one of them (R2), such as by the last that begins at or before it, or of rows that go down the first; so
+/// rows that begin more than a row's distance in front of the destination leave nothing that others do not.
+fn rows_that_count(
+    b: &mut KernelBuilder,
+    destination: Memory,
+    [to, to_row]: [Value; 2],
+    [columns, rows]: [Value; 2],
+) -> [Value; 2] {
+    let (zero, one) = (constant(b, 0), constant(b, 1));
+    let end = length(b, destination);
+    let [up, down, some] =
+        [(to_row, zero), (zero, to_row), (columns, zero)].map(|(x, y)| b.gt(x, y));
+    let back = b.neg(to_row);
+    let distance = b.max(to_row, back);
+    let distance = b.max(distance, one);
+    let steps = |b: &mut KernelBuilder, elements: Value| {
+        let ahead = b.max(elements, zero);
+        b.div(ahead, distance)
+    };
+    let (before, behind) = (b.neg(to), b.sub(to, end));
+    // Upwards from to / distance on, while to + row * distance < end; downwards the other way around.
+    let first_up = steps(b, before);
+    let behind = b.add(behind, distance);
+    let first_down = steps(b, behind);
+    let room = b.sub(end, to);
+    let room = b.add(room, distance);
+    let room = b.sub(room, one);
+    let until_up = steps(b, room);
+    let until_down = steps(b, to);
+    let two = constant(b, 2);
+    let until_down = b.add(until_down, two);
+    let last = b.sub(rows, one);
+    let first = b.select(last, first_down, down);
+    let first = b.select(first, first_up, up);
+    let first = b.min(first, last);
+    let first = b.max(first, zero);
+    let until = b.select(rows, until_down, down);
+    let until = b.select(until, until_up, up);
+    let until = b.min(until, rows);
+    [first, b.select(zero, until, some)]
+}
+
+/// Where a row begins, or, where that is further away than anything lies, somewhere there.
+fn start(b: &mut KernelBuilder, from: Value, distance: Value, row: Value) -> Value {
+    let (zero, one) = (constant(b, 0), constant(b, 1));
+    let (far, back) = (constant(b, 2 * FAR), b.neg(distance));
+    let size = b.max(distance, back);
+    let size = b.max(size, one);
+    let most = b.div(far, size);
+    let fits = b.le(row, most);
+    let (product, up) = (b.mul(row, distance), b.gt(distance, zero));
+    let minus = constant(b, -2 * FAR);
+    let beyond = b.select(minus, far, up);
+    let product = b.select(beyond, product, fits);
+    let sum = b.add(from, product);
+    near(b, sum)
+}
+
 /// A copy of which each lane of the simdgroup makes a share; `whole` says that its rows have no gaps between them.
 fn asynchronous(b: &mut KernelBuilder, operands: &CopyOperands, shape: &CopyShape, whole: bool) {
     let lane = b.thread_index_in_simdgroup();
@@ -271,17 +332,11 @@ fn asynchronous(b: &mut KernelBuilder, operands: &CopyOperands, shape: &CopyShap
         } => {
             let [to_row, from_row, columns, rows] =
                 [*destination_row, *source_row, *columns, *rows].map(|v| near(b, v));
-            let (zero, one) = (constant(b, 0), constant(b, 1));
-            // However many rows are said to be: those of no columns, and those that begin behind the destination,
-            // are none. Each begins at least one element behind the one before.
-            let end = length(b, operands.destination);
-            let room = b.sub(end, to);
-            let fewer = b.min(rows, room);
-            let ahead = b.gt(to_row, zero);
-            let rows = b.select(rows, fewer, ahead);
-            let some = b.gt(columns, zero);
-            let rows = b.select(zero, rows, some);
-            b.for_(zero, rows, one, &[to, from], |b, _, starts| {
+            let one = constant(b, 1);
+            let [first, until] =
+                rows_that_count(b, operands.destination, [to, to_row], [columns, rows]);
+            let [to, from] = [start(b, to, to_row, first), start(b, from, from_row, first)];
+            b.for_(first, until, one, &[to, from], |b, _, starts| {
                 run(b, operands, [starts[0], starts[1]], columns, lane, lanes);
                 // A row that is far away stays so: rows go on in one direction.
                 let to = b.add(starts[0], to_row);
