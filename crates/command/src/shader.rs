@@ -206,6 +206,11 @@ pub fn by_field(
     };
     let mut places = Vec::new();
     scalars(element, &module.structs, String::new(), &mut places);
+    if places.iter().any(String::is_empty) {
+        return Err(Refusal(format!(
+            "--arg {name}: its elements have no fields: write [1, 2, 3] or @file.npy, not {{...}}"
+        )));
+    }
     let mut values = vec!["0".to_string(); places.len()];
     let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
     for (at, c) in inside.char_indices().chain([(inside.len(), ',')]) {
