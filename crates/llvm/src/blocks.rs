@@ -226,6 +226,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             && !shape.linear
             && self.is_simple(t)
             && square >= LEAST_FAR
+            // Rows are a power of two (`shapes.rs`), so this holds; a square that hangs over would store in rows
+            // that are not there.
             && shape.rows.is_multiple_of(square)
             && (0..shape.parts()).all(far);
         fits.then_some(square)

@@ -33,7 +33,7 @@ use crate::program::ENTRY_NAME;
 use crate::tables::Tables;
 use crate::target::{Processor, Target};
 
-/// What a kernel may have at most, functions and copies written out: compiling as many may take a minute.
+/// What a kernel may have at most, functions, copies, prints and textures written out: compiling as many may take a minute.
 const MOST_INSTRUCTIONS: usize = 65_536;
 
 /// What [`emit`] writes.
@@ -361,8 +361,8 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
             return Ok(());
         }
         let message = format!(
-            "kernel `{}` has {has}{count} instructions, its functions and copies written out; the limit of the \
-             CPU device is {MOST_INSTRUCTIONS}",
+            "kernel `{}` has {has}{count} instructions, its functions, copies, prints and textures written out; the \
+             limit of the CPU device is {MOST_INSTRUCTIONS}",
             found.name
         );
         let error = Diagnostic::error(Rule::LimitExceeded, found.span, message);

@@ -128,7 +128,7 @@ fn copies_beyond_the_limit_are_refused_before_they_are_written_out() {
     );
     let module = verify(parse("copies.inv", &text).expect("a text")).expect("a kernel");
     let errors = compile(&module, "k", &options()).expect_err("too long").0;
-    let expected = "kernel `k` has more than 73728 instructions, its functions and copies written out; the limit of \
-                    the CPU device is 65536";
+    let expected = "kernel `k` has more than 73728 instructions, its functions, copies, prints and textures written \
+                    out; the limit of the CPU device is 65536";
     assert_eq!(errors[0].message, expected);
 }
