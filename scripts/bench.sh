@@ -12,7 +12,7 @@ while [ $# -gt 0 ]; do
         --json) [ $# -ge 2 ] || { echo "--json needs a file name" >&2; exit 2; }
             case "$2" in /*) args+=(--json "$2") ;; *) args+=(--json "$start/$2") ;; esac
             shift 2 ;;
-        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, forms, examples, variants, cpu, limits or peers" >&2; exit 2; }
+        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, forms, examples, variants, textures, cpu, limits or peers" >&2; exit 2; }
             args+=(--only "$2"); shift 2 ;;
         --rows) [ $# -ge 2 ] || { echo "--rows needs a part of their names" >&2; exit 2; }
             args+=(--rows "$2"); shift 2 ;;
@@ -27,7 +27,7 @@ need_packages python3 python3-venv
 # The Python package as users install it, and the peers that are Python packages.
 python=target/bench-python
 [ -x "$python/bin/python" ] || python3 -m venv "$python"
-"$python/bin/pip" install -q --disable-pip-version-check numpy numba .
+"$python/bin/pip" install -q --disable-pip-version-check numpy numba opencv-python-headless .
 "$python/bin/pip" install -q --disable-pip-version-check --no-deps nvidia-cutlass
 cargo build --release -q -p invar-lang-cli -p invar-bench
 # At most four threads on each side.

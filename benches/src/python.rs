@@ -1,6 +1,6 @@
 //! What Python measures: layout algebra beside CuTe's own implementation in Python (pycute), kernels
-//! written with layouts beside the same with indices by hand, the example kernels beside NumPy, and what a
-//! launch costs beyond the device's own run.
+//! written with layouts beside the same with indices by hand, the example kernels beside NumPy, kernels on textures
+//! beside OpenCV, and what a launch costs beyond the device's own run.
 
 use std::path::Path;
 use std::process::Command;
@@ -70,6 +70,21 @@ pub fn forms(table: &mut Table) -> Result<(), String> {
                 "{} with layouts, indices by hand",
                 row["name"].as_str().unwrap_or("?")
             ),
+            ours: number(&row, "ours")?,
+            peer: number(&row, "peer")?,
+            unit: "ms",
+            bound: Some(number(&row, "bound")?),
+        });
+    }
+    Ok(())
+}
+
+/// Adds a row for each kernel on textures, against OpenCV or the same on buffers.
+pub fn textures(table: &mut Table) -> Result<(), String> {
+    let found = measured(table, "benches/textures.py", &["--json"])?;
+    for row in found.unwrap_or_default() {
+        table.row(Row {
+            name: row["name"].as_str().unwrap_or("?").to_string(),
             ours: number(&row, "ours")?,
             peer: number(&row, "peer")?,
             unit: "ms",

@@ -45,7 +45,7 @@ impl fmt::Display for Data {
             Data::Iota(count) => write!(f, "iota({count})"),
             Data::Length(count) => write!(f, "length({count})"),
             Data::Sampler(sampler) => {
-                let words: Vec<&str> = sampler.words().collect();
+                let words: Vec<_> = sampler.words().collect();
                 write!(f, "sampler({})", words.join(", "))
             }
             Data::Texture { shape, seed } => {

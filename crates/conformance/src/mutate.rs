@@ -94,7 +94,8 @@ pub fn judge_mutant(case: &Case, trial: Trial) -> Trial {
 fn data_of(structs: &[StructDef], kind: &ParamKind, arg: &Arg<'_>) -> Option<Data> {
     match (kind, arg) {
         (ParamKind::Sampler, Arg::Scalar(code)) => {
-            let sampler = Sampler::from_code(code.first()?.bits as u32)?;
+            let code = <[Const; 3]>::try_from(&code[..]).ok()?;
+            let sampler = Sampler::from_code(code.map(|part| part.bits as u32))?;
             Some(Data::Sampler(sampler))
         }
         (_, Arg::Scalar(components)) => Some(Data::Scalar(components.clone())),

@@ -221,7 +221,7 @@ fn argument(
             )),
         },
         ParamKind::Sampler => match &expr.kind {
-            ExprKind::Sampler(sampler) => Ok(Arg::scalar(sampler.code())),
+            ExprKind::Sampler(sampler) => Ok(Arg::Scalar(sampler.code().map(Const::from).to_vec())),
             _none => Err(Diagnostic::error(
                 Rule::InvalidArgument,
                 expr.span,

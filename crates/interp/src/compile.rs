@@ -7,10 +7,12 @@ use invar_ir::expand::expand;
 use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
 use invar_ir::print::Template;
+use invar_ir::texture::atomic_coordinates;
 use invar_ir::{
     AddressSpace, AtomicOp, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm,
     Inst, InstKind, Kernel, MatrixPlace, Memory, Module, Op, Order, ParamKind, Place, Region, Rule,
-    Scalar, Scope, Step, StructDef, TextureFunction, TextureOperands, Type, Value, Width,
+    Scalar, Scope, Span, Step, StructDef, TextureFunction, TextureOperands, TextureType, Type,
+    Value, Width,
 };
 
 use crate::observe::{SiteInfo, SiteKind};
@@ -146,7 +148,7 @@ struct Compiler<'a> {
     known: Vec<Option<u64>>,
     registers: u32,
     code: Vec<Code>,
-    spans: Vec<invar_ir::Span>,
+    spans: Vec<Span>,
     sites: Vec<SiteInfo>,
     objects: Vec<Object>,
     splats: Vec<(Column, Splat)>,
@@ -351,7 +353,7 @@ impl Compiler<'_> {
 
     // ---- code ----
 
-    fn emit(&mut self, span: invar_ir::Span, code: Code) {
+    fn emit(&mut self, span: Span, code: Code) {
         self.code.push(code);
         self.spans.push(span);
     }
@@ -360,7 +362,7 @@ impl Compiler<'_> {
         self.code.len() as Target
     }
 
-    fn site(&mut self, span: invar_ir::Span, kind: SiteKind) -> u32 {
+    fn site(&mut self, span: Span, kind: SiteKind) -> u32 {
         let instruction = self.instructions - 1;
         self.sites.push(SiteInfo {
             span,
@@ -403,7 +405,7 @@ impl Compiler<'_> {
         Moves { list, overlap }
     }
 
-    fn emit_moves(&mut self, span: invar_ir::Span, to: &[Value], from: &[Value]) {
+    fn emit_moves(&mut self, span: Span, to: &[Value], from: &[Value]) {
         let moves = self.moves(to, from);
         if !moves.list.is_empty() {
             self.emit(span, Code::Move(moves));
@@ -591,16 +593,24 @@ impl Compiler<'_> {
         let waits = op.reads() && !self.loops.is_empty();
         let spin = waits.then(|| self.spin_site());
         let space = self.module.memory(self.kernel, place.memory);
-        self.device_atomics |= space.is_some_and(|m| m.space == AddressSpace::Device);
+        let in_device = |space| matches!(space, AddressSpace::Device | AddressSpace::Texture);
+        self.device_atomics |= space.is_some_and(|m| in_device(m.space));
         let column =
             |values: &[Value], i: usize| values.get(i).map_or(Column::MAX, |v| self.column(*v));
         let args = [column(args, 0), column(args, 1)];
         let (destination, success) = (column(&inst.results, 0), column(&inst.results, 1));
-        let access = self.access(place, span, SiteKind::Atomic);
+        let (access, texel) = match self.kernel.texture(place.memory) {
+            Some(ty) => {
+                let (access, texel) = self.texel(place, ty, span);
+                (access, Some(texel))
+            }
+            None => (self.access(place, span, SiteKind::Atomic), None),
+        };
         self.emit(
             span,
             Code::Atomic {
                 access,
+                texel,
                 op,
                 args,
                 order,
@@ -610,6 +620,41 @@ impl Compiler<'_> {
                 spin,
             },
         );
+    }
+
+    /// The texel that an atomic acts on, and what of it: its first component.
+    fn texel(&mut self, place: &Place, ty: TextureType, span: Span) -> (Box<Access>, Box<Texture>) {
+        let Memory::Param(param) = place.memory else {
+            unreachable!("the verifier lets only parameters be textures")
+        };
+        let (site, object) = (
+            self.site(span, SiteKind::Atomic),
+            self.object_of(place.memory),
+        );
+        let at = atomic_coordinates(place);
+        let texel = Texture {
+            site,
+            object,
+            param,
+            function: TextureFunction::Read,
+            ty,
+            at: at.iter().map(|v| self.index(*v)).collect(),
+            level: None,
+            reference: None,
+            value: Column::MAX,
+        };
+        let access = Access {
+            site,
+            object,
+            index: self.index(place.index),
+            reach: Reach::Part,
+            offset_bytes: 0,
+            offset_locations: 0,
+            path: Vec::new(),
+            scalar: ty.component,
+            components: 1,
+        };
+        (Box::new(access), Box::new(texel))
     }
 
     fn async_copy(&mut self, inst: &Inst, operands: &CopyOperands, shape: &CopyShape) {
@@ -674,7 +719,7 @@ impl Compiler<'_> {
         self.loop_(inst, carried, Some(Box::new((counter, moves))), body);
     }
 
-    fn yield_(&mut self, values: &[Value], results: &[Value], span: invar_ir::Span) {
+    fn yield_(&mut self, values: &[Value], results: &[Value], span: Span) {
         self.emit_moves(span, results, values);
         // A loop's own yield is a `next`; `loop_` and `if_` know which it is by `depth`.
         let in_loop = self.loops.last().is_some_and(|l| l.depth == self.depth);
@@ -686,7 +731,7 @@ impl Compiler<'_> {
         self.emit(span, code);
     }
 
-    fn print(&mut self, text: &str, values: &[Value], span: invar_ir::Span) {
+    fn print(&mut self, text: &str, values: &[Value], span: Span) {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(why) => unreachable!("the verifier keeps out a text of which is said: {why}"),
@@ -857,7 +902,7 @@ impl Compiler<'_> {
     }
 
     /// Tells observers of offsets whose bits that are shifted out are not all 0.
-    fn tell_shifted(&mut self, span: invar_ir::Span, args: &[Value]) {
+    fn tell_shifted(&mut self, span: Span, args: &[Value]) {
         let scalar = self.kernel.ty(args[0]).component_scalar();
         let code = Code::Misaligned {
             site: self.site(span, SiteKind::Offset),
@@ -870,7 +915,7 @@ impl Compiler<'_> {
     }
 
     /// Tells observers which of two values a `select` takes, of those that are loads and no more.
-    fn tell_selected(&mut self, span: invar_ir::Span, args: &[Value]) {
+    fn tell_selected(&mut self, span: Span, args: &[Value]) {
         let columns = self.column_count(self.kernel.ty(args[2]));
         for (value, when) in args[..2].iter().zip([false, true]) {
             if let Some(site) = self.selected_sites.get(value) {
@@ -984,7 +1029,7 @@ impl Compiler<'_> {
 
     // ---- places ----
 
-    fn access(&mut self, place: &Place, span: invar_ir::Span, kind: SiteKind) -> Box<Access> {
+    fn access(&mut self, place: &Place, span: Span, kind: SiteKind) -> Box<Access> {
         let structs = &self.module.structs;
         let mut at = self.element_of(place.memory);
         let (mut offset_bytes, mut offset_locations) = (0, 0);
@@ -1052,7 +1097,7 @@ impl Compiler<'_> {
         &mut self,
         operands: &CopyOperands,
         shape: Shape,
-        span: invar_ir::Span,
+        span: Span,
         kind: SiteKind,
     ) -> Box<Copy> {
         Box::new(Copy {
@@ -1080,7 +1125,7 @@ impl Compiler<'_> {
         &mut self,
         place: &MatrixPlace,
         matrix: Value,
-        span: invar_ir::Span,
+        span: Span,
     ) -> Box<MatrixAccess> {
         let (scalar, rows, columns) = self.matrix_type(matrix);
         Box::new(MatrixAccess {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use invar_ir::texture::component;
 use invar_ir::{
     Access, AddressSpace, Const, ConstantKey, Diagnostic, Diagnostics, ElementType, InstKind,
-    Kernel, Memory, Module, Param, ParamKind, Rule, SamplerSource, Scalar, TextureFunction,
-    TextureType, Type,
+    Kernel, Memory, Module, Param, ParamKind, Rule, SamplerSource, Scalar, TextureAccess,
+    TextureFunction, TextureType, Type,
 };
-use invar_texture::{Sampler, TextureShape};
+use invar_texture::{PixelFormat, Sampler, TextureShape};
 
 /// The size of a grid (X1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -503,7 +503,10 @@ fn check_argument(
         Given::Texture { .. } => "a texture",
     };
     match (&param.kind, arg) {
-        (ParamKind::Texture(texture), Given::Texture { .. }) => check_texture(*texture, arg),
+        (ParamKind::Texture(texture), Given::Texture { shape, .. }) => {
+            check_texture(*texture, arg)?;
+            check_atomics(kernel, param, *texture, shape.format)
+        }
         (ParamKind::Texture(texture), _) => Err(format!("is {is}, expected a {texture}")),
         (ParamKind::Sampler, given) => match sampler_of(given) {
             Some(_) => Ok(()),
@@ -549,11 +552,11 @@ fn check_argument(
 /// The sampler that an argument is the code of.
 fn sampler_of(given: Given<'_>) -> Option<Sampler> {
     match given {
-        Given::Scalar([code]) => Sampler::from_code(u32::try_from(code.bits).ok()?),
-        Given::Scalar(_)
-        | Given::Buffer { .. }
-        | Given::ThreadgroupLength(_)
-        | Given::Texture { .. } => None,
+        Given::Scalar(code) => {
+            let code = <[Const; 3]>::try_from(code).ok()?;
+            Sampler::from_code(code.map(|part| part.bits as u32))
+        }
+        Given::Buffer { .. } | Given::ThreadgroupLength(_) | Given::Texture { .. } => None,
     }
 }
 
@@ -611,6 +614,34 @@ fn sampled_integers<'a>(
         }
     });
     found
+}
+
+/// Atomics act on texels that are one integer of 32 bits.
+fn check_atomics(
+    kernel: &Kernel,
+    param: &Param,
+    texture: TextureType,
+    format: PixelFormat,
+) -> Result<(), String> {
+    let has_them = matches!(format, PixelFormat::R32Uint | PixelFormat::R32Sint);
+    if has_them || texture.access != TextureAccess::ReadWrite {
+        return Ok(());
+    }
+    let mut acts = false;
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Atomic { place, .. } = &inst.kind
+            && let Memory::Param(number) = place.memory
+        {
+            acts |= kernel.params[number as usize].name == param.name;
+        }
+    });
+    match acts {
+        true => Err(format!(
+            "is a texture of {}, and the kernel's atomics act on texels of r32uint or r32sint",
+            format.name()
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Whether a texture fits a parameter.

@@ -382,6 +382,7 @@ impl Run<'_, '_, '_> {
             }
             Code::Atomic {
                 access,
+                texel,
                 op,
                 args,
                 order,
@@ -401,7 +402,7 @@ impl Run<'_, '_, '_> {
                     destination: *destination,
                     success: *success,
                 };
-                let seen = self.atomic(group, simd, access, &atomic);
+                let seen = self.atomic(group, simd, access, texel.as_deref(), &atomic);
                 if let Some(site) = spin {
                     let last = &mut simd.seen[*site as usize];
                     simd.atomics += 1;

@@ -5,7 +5,7 @@ use invar_ir::{AtomicOp, Op, Order, Scalar, Scope};
 
 use crate::access::{self, NOWHERE, for_each_lane};
 use crate::observe::{self, Kind};
-use crate::program::{Access, Column, Index, Reach, Slot};
+use crate::program::{Access, Column, Index, Reach, Slot, Texture};
 use crate::state::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 
 /// An atomic instruction, less its place.
@@ -184,11 +184,15 @@ impl Run<'_, '_, '_> {
         group: &mut Place,
         simd: &mut Simdgroup,
         access: &Access,
+        texel: Option<&Texture>,
         atomic: &Atomic,
     ) -> u64 {
         let watched = self.watched[access.object as usize];
         let slot = self.program.objects[access.object as usize].slot;
-        self.resolve(simd, access, 0, watched);
+        match texel {
+            Some(texel) => self.place_texel(simd, texel),
+            None => self.resolve(simd, access, 0, watched),
+        }
         let order = self.random.below(self.orders.len() as u64) as usize;
         let memory = bytes_of_mut(slot, self.args, &mut group.memory, &mut simd.thread_memory);
         let scalar = access.scalar;
@@ -233,7 +237,10 @@ impl Run<'_, '_, '_> {
                 scope: atomic.scope,
                 effective,
             };
-            self.show(group, simd, access, 0, kind, order, &[]);
+            match texel {
+                Some(texel) => self.show_texel(group, simd, texel, kind, order),
+                None => self.show(group, simd, access, 0, kind, order, &[]),
+            }
         }
         digest
     }

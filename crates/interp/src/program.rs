@@ -317,6 +317,8 @@ pub(crate) enum Code {
     },
     Atomic {
         access: Box<Access>,
+        /// The texel, if it acts on one.
+        texel: Option<Box<Texture>>,
         op: AtomicOp,
         args: [Column; 2],
         order: Order,

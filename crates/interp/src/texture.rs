@@ -1,7 +1,7 @@
 //! Functions of textures, lane after lane by the formulas of `invar-texture`, and what observers are shown of
 //! them: the texels that lanes touch, with a location for each of four components, whatever the format has.
 
-use invar_ir::{Memory, SamplerSource, Scalar, TextureFunction};
+use invar_ir::{Const, Memory, SamplerSource, Sampling, Scalar, TextureFunction};
 use invar_texture::format::{decode, encode};
 use invar_texture::sample::Place as Spot;
 use invar_texture::{Coding, Sampled, Sampler, TextureShape, gather, read, sample, write};
@@ -17,10 +17,7 @@ const COMPONENTS: usize = 4;
 
 impl Run<'_, '_, '_> {
     pub(crate) fn texture(&mut self, group: &Place, simd: &mut Simdgroup, texture: &Texture) {
-        let Arg::Texture(shape, _) = &self.args[texture.param as usize] else {
-            unreachable!("arguments of another kind are refused before a run")
-        };
-        let shape = *shape;
+        let shape = self.shape(texture);
         match texture.function {
             TextureFunction::Width => self.size(simd, texture, shape, 0),
             TextureFunction::Height => self.size(simd, texture, shape, 1),
@@ -44,26 +41,25 @@ impl Run<'_, '_, '_> {
                 });
             }
             TextureFunction::Write => self.write_texels(group, simd, texture, shape),
-            TextureFunction::Sample(sampler) => {
+            TextureFunction::Sample(Sampling { sampler, .. })
+            | TextureFunction::SampleCompare(Sampling { sampler, .. }) => {
                 let sampler = self.sampler(sampler);
                 let how = |bytes: &[u8], place| sample(shape, bytes, sampler, place);
                 self.sample_texels(group, simd, texture, shape, &how);
             }
             // Within a thread everything happens in program order as it is (O1).
             TextureFunction::Fence => {}
-            TextureFunction::SampleCompare(sampler) => {
-                let sampler = self.sampler(sampler);
-                let how = |bytes: &[u8], place| sample(shape, bytes, sampler, place);
-                self.sample_texels(group, simd, texture, shape, &how);
-            }
-            TextureFunction::GatherCompare(sampler) => {
+            TextureFunction::GatherCompare(Sampling { sampler, .. }) => {
                 let sampler = self.sampler(sampler);
                 let how = |bytes: &[u8], place| gather(shape, bytes, sampler, place, 0);
                 self.sample_texels(group, simd, texture, shape, &how);
             }
-            TextureFunction::Gather { component, sampler } => {
+            TextureFunction::Gather {
+                component,
+                sampling,
+            } => {
                 let component = usize::from(component);
-                let sampler = self.sampler(sampler);
+                let sampler = self.sampler(sampling.sampler);
                 let how = |bytes: &[u8], place| gather(shape, bytes, sampler, place, component);
                 self.sample_texels(group, simd, texture, shape, &how);
             }
@@ -74,11 +70,12 @@ impl Run<'_, '_, '_> {
         let code = match sampler {
             SamplerSource::Constant(sampler) => return sampler,
             SamplerSource::Param(Memory::Param(i)) => match &self.args[i as usize] {
-                Arg::Scalar(code) => code.first().map(|code| code.bits as u32),
+                Arg::Scalar(code) => <[Const; 3]>::try_from(&code[..]).ok(),
                 _no_sampler => None,
             },
             SamplerSource::Param(Memory::Alloc(_) | Memory::Constant(_)) => None,
         };
+        let code = code.map(|code| code.map(|part| part.bits as u32));
         match code.and_then(Sampler::from_code) {
             Some(sampler) => sampler,
             None => unreachable!("arguments of another kind are refused before a run"),
@@ -110,6 +107,32 @@ impl Run<'_, '_, '_> {
             let slice = texture.ty.dimension.slice(shape, at);
             self.set_texel(lane, shape, shape.texel([at[0], at[1], slice], level));
         });
+    }
+
+    /// The same of the texels that an atomic acts on.
+    pub(crate) fn place_texel(&mut self, simd: &Simdgroup, texture: &Texture) {
+        let shape = self.shape(texture);
+        self.place(simd, texture, shape);
+    }
+
+    /// Shows observers what an atomic did to the texels whose addresses were just set.
+    pub(crate) fn show_texel(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        texture: &Texture,
+        kind: Kind,
+        order: usize,
+    ) {
+        let shape = self.shape(texture);
+        self.show_texels(group, simd, texture, shape, kind, order, &[]);
+    }
+
+    fn shape(&self, texture: &Texture) -> TextureShape {
+        match &self.args[texture.param as usize] {
+            Arg::Texture(shape, _) => *shape,
+            _no_texture => unreachable!("arguments of another kind are refused before a run"),
+        }
     }
 
     fn set_texel(&mut self, lane: usize, shape: TextureShape, texel: Option<u64>) {
@@ -186,6 +209,7 @@ impl Run<'_, '_, '_> {
                 axes,
                 element,
                 is_cube: texture.ty.dimension.is_cube(),
+                offset: texture.function.sampling().map_or([0; 3], |s| s.offset),
                 reference: texture.reference.map(|reference| {
                     f32::from_bits(simd.registers[reference as usize + lane] as u32)
                 }),

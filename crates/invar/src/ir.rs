@@ -24,8 +24,8 @@ pub mod binary {
 /// The types of textures, and how they are sampled.
 pub mod texture {
     pub use invar_ir::texture::{
-        Address, Border, Compare, Coordinates, Dimension, Filter, Mip, Sampler, SamplerSource,
-        TextureAccess, TextureFunction, TextureType,
+        Address, Border, Compare, Coordinates, Dimension, Filter, LodClamp, Mip, Sampler,
+        SamplerSource, Sampling, TextureAccess, TextureFunction, TextureType,
     };
 }
 

@@ -1432,6 +1432,9 @@ pub(crate) fn place_type(module: &Module, kernel: &Kernel, place: &Place) -> Res
             kernel.ty(place.index),
         ));
     }
+    if let Some(ty) = crate::texture::atomic_texel(kernel, place) {
+        return Ok(ty);
+    }
     if let Width::Run(n) | Width::Group(n) = place.width {
         return match info.element {
             ElementType::Value(Type::Scalar(scalar))

@@ -60,7 +60,8 @@ pub use requires::{LaunchNumber, Required, Requirement};
 pub use rules::{Rule, Stage};
 pub use span::{Call, CallId, Position, Source, SourceId, Span};
 pub use texture::{
-    Dimension, SamplerSource, TextureAccess, TextureFunction, TextureOperands, TextureType,
+    Dimension, SamplerSource, Sampling, TextureAccess, TextureFunction, TextureOperands,
+    TextureType,
 };
 pub use types::{ElementType, Scalar, StructDef, StructId, Type};
 pub use uniformity::{Level, RegionUniformity, Uniformity, analyse};

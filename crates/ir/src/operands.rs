@@ -6,7 +6,7 @@
 //! [`InstKind::regions`].
 
 use crate::inst::{CopyOperands, CopyShape, InstKind, MatrixPlace, Memory, Place, Step, Value};
-use crate::texture::{SamplerSource, TextureFunction};
+use crate::texture::{SamplerSource, Sampling, TextureFunction};
 
 /// What an operand is to its instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -336,13 +336,14 @@ macro_rules! visit_memory {
                 texture, function, ..
             } => {
                 visit(texture);
-                if let TextureFunction::Sample(SamplerSource::Param(param))
-                | TextureFunction::SampleCompare(SamplerSource::Param(param))
-                | TextureFunction::GatherCompare(SamplerSource::Param(param))
-                | TextureFunction::Gather {
-                    sampler: SamplerSource::Param(param),
-                    ..
-                } = function
+                if let TextureFunction::Sample(sampling)
+                | TextureFunction::SampleCompare(sampling)
+                | TextureFunction::GatherCompare(sampling)
+                | TextureFunction::Gather { sampling, .. } = function
+                    && let Sampling {
+                        sampler: SamplerSource::Param(param),
+                        ..
+                    } = sampling
                 {
                     visit(param);
                 }

@@ -11,12 +11,12 @@ use invar_texture::{Coding, MAX_EXTENT, Numbers, PixelFormat, TextureShape};
 use serde::{Deserialize, Serialize};
 
 use crate::builder::KernelBuilder;
-use crate::inst::{InstKind, Memory, Value, Values};
+use crate::inst::{InstKind, Memory, Place, Step, Value, Values, Width};
 use crate::module::{Access, Kernel, ParamKind};
-use crate::ops::Dim;
+use crate::ops::{Dim, Op};
 use crate::types::{ElementType, Scalar, Type};
 
-pub use invar_texture::{Address, Border, Compare, Coordinates, Filter, Mip, Sampler};
+pub use invar_texture::{Address, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler};
 
 /// How the texels of a texture are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -488,6 +488,35 @@ impl From<Sampler> for SamplerSource {
     }
 }
 
+/// How a function samples a texture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Sampling {
+    /// By what.
+    pub sampler: SamplerSource,
+    /// How many texels further along each axis: from -8 to 7, and 0 where there is no such axis.
+    pub offset: [i8; 3],
+}
+
+impl Sampling {
+    /// What offsets may be.
+    pub const OFFSETS: std::ops::RangeInclusive<i8> = -8..=7;
+}
+
+impl From<SamplerSource> for Sampling {
+    fn from(sampler: SamplerSource) -> Sampling {
+        Sampling {
+            sampler,
+            offset: [0; 3],
+        }
+    }
+}
+
+impl From<Sampler> for Sampling {
+    fn from(sampler: Sampler) -> Sampling {
+        SamplerSource::Constant(sampler).into()
+    }
+}
+
 /// A function of a texture. One operand more than it needs, behind the coordinates, is the level: an integer, of a
 /// sample an `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -497,7 +526,7 @@ pub enum TextureFunction {
     /// Writes a texel: its coordinates, and then its value.
     Write,
     /// Gives a sample at coordinates of `f32`.
-    Sample(SamplerSource),
+    Sample(Sampling),
     /// How many texels a row has.
     Width,
     /// How many rows a slice has.
@@ -511,16 +540,16 @@ pub enum TextureFunction {
         /// Which: 0 to 3.
         component: u8,
         /// How coordinates lead to texels; its filter means nothing.
-        sampler: SamplerSource,
+        sampling: Sampling,
     },
     /// How many levels a texture has.
     Levels,
     /// How many samples a texel has.
     Samples,
     /// Gives a sample of what holds of a comparison with the last operand.
-    SampleCompare(SamplerSource),
+    SampleCompare(Sampling),
     /// Gives what holds of it for the four texels that a linear sample of two dimensions is made of.
-    GatherCompare(SamplerSource),
+    GatherCompare(Sampling),
     /// Makes sure that the thread's reads see what it wrote before, which they do (O1).
     Fence,
 }
@@ -597,13 +626,21 @@ impl TextureFunction {
             || matches!(self, TextureFunction::Levels | TextureFunction::Samples)
     }
 
-    /// How it samples, if it does.
+    /// By what it samples, if it does.
     pub const fn sampler(self) -> Option<SamplerSource> {
+        match self.sampling() {
+            Some(sampling) => Some(sampling.sampler),
+            None => None,
+        }
+    }
+
+    /// How it samples, if it does.
+    pub const fn sampling(self) -> Option<Sampling> {
         match self {
-            TextureFunction::Sample(sampler)
-            | TextureFunction::Gather { sampler, .. }
-            | TextureFunction::SampleCompare(sampler)
-            | TextureFunction::GatherCompare(sampler) => Some(sampler),
+            TextureFunction::Sample(sampling)
+            | TextureFunction::Gather { sampling, .. }
+            | TextureFunction::SampleCompare(sampling)
+            | TextureFunction::GatherCompare(sampling) => Some(sampling),
             TextureFunction::Read
             | TextureFunction::Write
             | TextureFunction::Width
@@ -613,6 +650,23 @@ impl TextureFunction {
             | TextureFunction::Levels
             | TextureFunction::Samples
             | TextureFunction::Fence => None,
+        }
+    }
+
+    /// The same taken so many texels further along each axis.
+    pub const fn beside(self, offset: [i8; 3]) -> TextureFunction {
+        let Some(Sampling { sampler, .. }) = self.sampling() else {
+            return self;
+        };
+        let sampling = Sampling { sampler, offset };
+        match self {
+            TextureFunction::Gather { component, .. } => TextureFunction::Gather {
+                component,
+                sampling,
+            },
+            TextureFunction::SampleCompare(_) => TextureFunction::SampleCompare(sampling),
+            TextureFunction::GatherCompare(_) => TextureFunction::GatherCompare(sampling),
+            _sample => TextureFunction::Sample(sampling),
         }
     }
 
@@ -836,7 +890,7 @@ impl KernelBuilder {
         sampler: SamplerSource,
         at: &[Value],
     ) -> Value {
-        self.texture_function(texture, TextureFunction::Sample(sampler), at)
+        self.texture_function(texture, TextureFunction::Sample(sampler.into()), at)
             .unwrap_or_else(|| unreachable!("a sample gives a value"))
     }
 
@@ -858,9 +912,49 @@ impl KernelBuilder {
         sampler: SamplerSource,
         at: &[Value],
     ) -> Value {
-        let function = TextureFunction::Gather { component, sampler };
+        let function = TextureFunction::Gather {
+            component,
+            sampling: sampler.into(),
+        };
         self.texture_function(texture, function, at)
             .unwrap_or_else(|| unreachable!("a gather gives a value"))
+    }
+
+    /// The level whose texels are as far apart as samples of neighbours, by how much normalized coordinates change
+    /// from one to the next along two directions: "Scale Factor Operation" and "Level-of-Detail Operation" of the Vulkan
+    /// specification. It is a sample's level.
+    ///
+    /// ```text
+    /// x     = fma(dx0 * width, dx0 * width, (dx1 * height) * (dx1 * height))     of y the same
+    /// level = log2(fmax(x, y)) * 0.5
+    /// ```
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let source = k.texture("source", TextureType::d2(Scalar::F32, TextureAccess::Sample));
+    /// let (none, quarter) = (k.const_f32(0.0), k.const_f32(0.25));
+    /// let level = k.texture_gradient_level(source, [quarter, none], [none, quarter]);
+    /// assert_eq!(k.ty(level), Type::F32);
+    /// ```
+    pub fn texture_gradient_level(
+        &mut self,
+        texture: Memory,
+        dx: [Value; 2],
+        dy: [Value; 2],
+    ) -> Value {
+        let sizes = [self.texture_width(texture), self.texture_height(texture)];
+        let sizes = sizes.map(|size| self.cast(size, Type::F32));
+        let [x, y] = [dx, dy].map(|[across, down]| {
+            let across = self.op(Op::Mul, (), &[across, sizes[0]]);
+            let down = self.op(Op::Mul, (), &[down, sizes[1]]);
+            let square = self.op(Op::Mul, (), &[down, down]);
+            self.op(Op::Fma, (), &[across, across, square])
+        });
+        let most = self.op(Op::Fmax, (), &[x, y]);
+        let level = self.op(Op::Log2, (), &[most]);
+        let half = self.const_f32(0.5);
+        self.op(Op::Mul, (), &[level, half])
     }
 
     /// How many slices a texture of three dimensions has, as `u32`.
@@ -939,4 +1033,27 @@ impl KernelBuilder {
         let result = function.result(ty);
         self.push(kind, result.as_slice()).first().copied()
     }
+}
+
+/// The type of what an atomic acts on at a place in a texture, which has one coordinate as its index and the others as
+/// its path; none if the place is no texel.
+pub(crate) fn atomic_texel(kernel: &Kernel, place: &Place) -> Option<Type> {
+    let ty = kernel.texture(place.memory)?;
+    let is_coordinate = |step: &Step| match step {
+        Step::Index(value) => kernel.ty(*value).is_integer_scalar(),
+        Step::Field(_) => false,
+    };
+    let is_texel = place.width == Width::One
+        && place.path.len() + 1 == ty.dimension.coordinates()
+        && place.path.iter().all(is_coordinate);
+    is_texel.then_some(Type::Scalar(ty.component))
+}
+
+/// The coordinates of the texel that an atomic acts on.
+pub fn atomic_coordinates(place: &Place) -> Values {
+    let others = place.path.iter().filter_map(|step| match step {
+        Step::Index(value) => Some(*value),
+        Step::Field(_) => None,
+    });
+    std::iter::once(place.index).chain(others).collect()
 }

@@ -12,7 +12,9 @@ use invar_ir::{
     Value,
 };
 use invar_llvm::foreign::{DebugType, Operand};
-use invar_texture::{Address as Beyond, Border, Compare, Coordinates, Filter, Mip, Sampler};
+use invar_texture::{
+    Address as Beyond, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler,
+};
 
 use crate::memory::{Object, What};
 use crate::objects::{Root, written_scalar};
@@ -186,7 +188,7 @@ impl Translator<'_> {
                 let level = self.sampled_level(number, 8, dimension)?;
                 let sampler = self.sampler(number, dimension, level.is_some())?;
                 at.extend(level);
-                (TextureFunction::Sample(sampler), at)
+                (TextureFunction::Sample(sampler.into()), at)
             }
             ["sample_compare"] => {
                 let mut at = self.sampled_at(number, dimension, 3)?;
@@ -194,7 +196,7 @@ impl Translator<'_> {
                 let sampler = self.sampler(number, dimension, level.is_some())?;
                 at.extend(level);
                 at.push(self.one(number, 8)?);
-                (TextureFunction::SampleCompare(sampler), at)
+                (TextureFunction::SampleCompare(sampler.into()), at)
             }
             ["gather", _] => {
                 let at = self.sampled_at(number, dimension, 2)?;
@@ -203,13 +205,18 @@ impl Translator<'_> {
                     Operand::Bits(_, component) => component as u8,
                     _ => return Err(self.refuse("a gather of a component that is computed")),
                 };
-                (TextureFunction::Gather { component, sampler }, at)
+                let sampling = sampler.into();
+                let function = TextureFunction::Gather {
+                    component,
+                    sampling,
+                };
+                (function, at)
             }
             ["gather_compare"] => {
                 let mut at = self.sampled_at(number, dimension, 2)?;
                 let sampler = self.sampler(number, dimension, false)?;
                 at.push(self.one(number, 7)?);
-                (TextureFunction::GatherCompare(sampler), at)
+                (TextureFunction::GatherCompare(sampler.into()), at)
             }
             ["width"] => self.size_of_level(number, TextureFunction::Width, dimension)?,
             ["height"] => self.size_of_level(number, TextureFunction::Height, dimension)?,
@@ -383,6 +390,7 @@ impl Translator<'_> {
             filter,
             address: addresses.get(first).copied().unwrap_or_default(),
             border: borders.get(part(21, 2)).copied().unwrap_or_default(),
+            lod: LodClamp::ALL,
             coordinates,
             mip: mips.get(part(2, 2)).copied().unwrap_or_default(),
             compare: part(14, 4)

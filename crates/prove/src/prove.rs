@@ -260,6 +260,9 @@ fn is_beyond(kernel: &Kernel) -> bool {
     };
     let mut found = kernel.params.iter().any(|p| param(&p.kind));
     kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Atomic { place, .. } = &inst.kind {
+            found |= kernel.texture(place.memory).is_some();
+        }
         if let InstKind::Texture {
             texture,
             function,
@@ -304,7 +307,7 @@ fn open(kernel: &Kernel) -> Report {
         flat_dimensions: Vec::new(),
         doubts: vec![Doubt {
             spans: vec![kernel.span],
-            what: "the kernel reaches levels, cubes, depths or samples of textures, or has samplers of the \
+            what: "the kernel reaches levels, cubes, depths or samples of textures, acts on texels, or has samplers of the \
                    launch, of which nothing is proved"
                 .to_string(),
             why: "check its launches instead",

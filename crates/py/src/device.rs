@@ -317,7 +317,7 @@ pub fn given(kernel: &Kernel, args: &Bound<'_, PyList>) -> PyResult<Vec<Given>> 
             ParamKind::Sampler => {
                 let words: Vec<String> = arg.extract()?;
                 let code = texture::sampler(&words)?.code();
-                Ok(Given::Scalar(vec![Const::from(code)]))
+                Ok(Given::Scalar(code.map(Const::from).to_vec()))
             }
             ParamKind::Texture(texture) => {
                 let (array, shape): (Bound<'_, PyCapsule>, texture::Size) = arg.extract()?;

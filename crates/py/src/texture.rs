@@ -98,16 +98,19 @@ pub fn function(name: &str, sampler: SamplerSource, component: u8) -> PyResult<T
     let all = [
         TextureFunction::Read,
         TextureFunction::Write,
-        TextureFunction::Sample(sampler),
+        TextureFunction::Sample(sampler.into()),
         TextureFunction::Width,
         TextureFunction::Height,
         TextureFunction::Depth,
         TextureFunction::ArraySize,
-        TextureFunction::Gather { component, sampler },
+        TextureFunction::Gather {
+            component,
+            sampling: sampler.into(),
+        },
         TextureFunction::Levels,
         TextureFunction::Samples,
-        TextureFunction::SampleCompare(sampler),
-        TextureFunction::GatherCompare(sampler),
+        TextureFunction::SampleCompare(sampler.into()),
+        TextureFunction::GatherCompare(sampler.into()),
         TextureFunction::Fence,
     ];
     let found = all.into_iter().find(|f| f.name() == name);

@@ -137,7 +137,7 @@ impl<'a> From<BufferSlice<'a>> for Arg<'a> {
 
 impl From<Sampler> for Arg<'_> {
     fn from(sampler: Sampler) -> Self {
-        Arg::vector([sampler.code()])
+        Arg::vector(sampler.code())
     }
 }
 

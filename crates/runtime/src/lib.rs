@@ -64,5 +64,6 @@ pub use texture::Texture;
 pub use half::{bf16, f16};
 pub use invar_interp::{CheckOptions, Dispatch, Grid, Report};
 pub use invar_texture::{
-    Address, Border, Compare, Coordinates, Filter, Mip, PixelFormat, Sampler, TextureShape,
+    Address, Border, Compare, Coordinates, Filter, LodClamp, Mip, PixelFormat, Sampler,
+    TextureShape,
 };

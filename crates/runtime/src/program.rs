@@ -258,7 +258,12 @@ impl Program {
                 Err(Error::Diagnostics(Diagnostics(vec![diagnostic])))
             };
             let start = slice.start() as u64;
-            if slice.size_bytes() > 0 && !start.is_multiple_of(*align) {
+            // Of a texture it is the words of its format that are loaded.
+            let align = match slice.texture() {
+                Some(shape) => shape.format.texel_bytes().min(4),
+                None => *align,
+            };
+            if slice.size_bytes() > 0 && !start.is_multiple_of(align) {
                 return wrong(format!(
                     "begins at an address that is no multiple of {align}, as its elements need"
                 ));

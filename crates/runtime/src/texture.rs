@@ -174,6 +174,67 @@ impl Texture {
         Ok(self.bytes.part_as_texture(start as usize, shape))
     }
 
+    /// One element of an array, or a slice, of a level, as an argument: a texture of one level.
+    ///
+    /// ```
+    /// use invar_ir::{text, verify};
+    /// use invar_runtime::{Device, Grid, PixelFormat, Texture, TextureShape};
+    ///
+    /// let source = "
+    ///     kernel @fill(%to: texture2d f32 write) {
+    ///         %x = thread_position_in_grid x
+    ///         %y = thread_position_in_grid y
+    ///         %one = const f32 1.0
+    ///         %white = construct f32x4 %one
+    ///         texture_write %to[%x, %y], %white
+    ///     }";
+    /// let device = Device::default()?;
+    /// let program = device.compile(&verify(text::parse("fill.inv", source)?)?, "fill")?;
+    /// let shape = TextureShape::new(PixelFormat::R8Unorm, 2, 1).and_then(|shape| shape.with_depth(3))?;
+    /// let texture = Texture::of_shape(&device, shape)?;
+    /// let grid = Grid::threads([2, 1]).threadgroup([8, 8]);
+    /// device.queue().run(&program, grid, &[texture.element(0, 1)?])?;
+    /// assert_eq!(texture.read()?, [0, 0, 255, 255, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not have that level or element.
+    pub fn element(&self, level: u32, element: u32) -> Result<Arg<'_>, Error> {
+        let slices = self.shape.samples;
+        if level >= self.shape.levels || element >= self.shape.depth / slices {
+            let why = format!("a {self:?} has no element {element} in a level {level}");
+            return Err(Error::new(Rule::InvalidArgument, why));
+        }
+        let of_level = self.shape.level(level);
+        let shape = TextureShape {
+            depth: slices,
+            ..of_level
+        };
+        let texels = self.shape.level_start(level) + u64::from(element) * shape.texels();
+        let start = texels * self.shape.format.texel_bytes();
+        Ok(self.bytes.part_as_texture(start as usize, shape))
+    }
+
+    /// Makes every texel of it the colour, as a kernel that writes it does: red, green, blue and alpha, of which
+    /// the format takes those that it has; of integers the nearest that there are.
+    ///
+    /// ```
+    /// use invar_runtime::{Device, PixelFormat, Texture};
+    ///
+    /// let texture = Texture::zeroed(&Device::default()?, PixelFormat::Rg8Unorm, 2, 1)?;
+    /// texture.clear([1.0, 0.5, 0.0, 0.0])?;
+    /// assert_eq!(texture.read()?, [255, 128, 255, 128]);
+    /// # Ok::<(), invar_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A failure of its device.
+    pub fn clear(&self, colour: [f64; 4]) -> Result<(), Error> {
+        let texel = self.shape.format.encoded(colour);
+        self.write(&texel.repeat(self.shape.texels() as usize))
+    }
+
     /// Its bytes, as the dispatches submitted so far leave them.
     ///
     /// # Errors
@@ -246,7 +307,8 @@ impl ByFormats {
             .zip(&shapes)
             .map(|((param, arg), shape)| match (&param.kind, arg) {
                 (ParamKind::Sampler, Arg::Scalar(code)) => {
-                    let code = code.as_slice().first().map(|code| code.bits as u32);
+                    let code = <[Const; 3]>::try_from(code.as_slice()).ok();
+                    let code = code.map(|code| code.map(|part| part.bits as u32));
                     code.and_then(Sampler::from_code).map(Form::Sampler)
                 }
                 _no_sampler => shape.map(Form::from),

@@ -263,6 +263,25 @@ impl PixelFormat {
         let size = texel.len().min(self.texel_bytes() as usize);
         texel[..size].copy_from_slice(&word.to_le_bytes()[..size]);
     }
+
+    /// The bytes of a texel of a colour: red, green, blue and alpha; of integers the nearest that there are.
+    ///
+    /// ```
+    /// use invar_texture::PixelFormat;
+    /// assert_eq!(PixelFormat::Rgba8Unorm.encoded([1.0, 0.5, 0.0, 2.0]), [255, 128, 0, 255]);
+    /// assert_eq!(PixelFormat::R8Sint.encoded([-3.4, 0.0, 0.0, 0.0]), [253]);
+    /// ```
+    pub fn encoded(self, colour: [f64; 4]) -> Vec<u8> {
+        // A cast gives the nearest that fits, and 0 of NaN.
+        let components = colour.map(|number| match self.numbers() {
+            Numbers::Float => (number as f32).to_bits(),
+            Numbers::Signed => number.round_ties_even() as i32 as u32,
+            Numbers::Unsigned => number.round_ties_even() as u32,
+        });
+        let mut texel = vec![0; self.texel_bytes() as usize];
+        self.encode(components, &mut texel);
+        texel
+    }
 }
 
 /// The largest code of an unsigned channel, and the largest of a signed one.

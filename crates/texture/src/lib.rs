@@ -25,5 +25,5 @@ pub mod srgb;
 pub use format::{Coding, Numbers, PixelFormat};
 pub use levels::fill_levels;
 pub use sample::{Axis, Place, Sampled, axis, chosen_levels, gather, read, sample, write};
-pub use sampler::{Address, Border, Compare, Coordinates, Filter, Mip, Sampler};
+pub use sampler::{Address, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler};
 pub use shape::{MAX_EXTENT, MAX_TEXELS, TextureShape};

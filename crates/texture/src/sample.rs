@@ -10,7 +10,7 @@
 //! u      = fmin(fmax(u, -2^30), 2^30)              so NaN is -2^30, and what follows is exact
 //! base   = floor(u)
 //! weight = u - base                                linear; less than 1
-//! i0, i1 = base, base + 1                          as integers, i1 for linear only
+//! i0, i1 = base + offset, base + offset + 1        as integers, i1 for linear only
 //! ```
 //!
 //! Then each index is brought into `0..n` by the address mode, or there is none and a texel of zero bytes stands
@@ -31,12 +31,15 @@
 //! A level `l` is chosen by a number `lod`, as "Level-of-Detail Operation" has it; `n` is that of levels:
 //!
 //! ```text
-//! lod    = fmin(fmax(lod, 0), n - 1)               so NaN is 0
+//! lod    = fmin(fmax(lod, least), most)            of the sampler, so NaN is the least
+//! lod    = fmin(lod, n - 1)
 //! l      = ceil(lod + 0.5) - 1, but at least 0     nearest
 //! l0     = floor(lod)                              linear
 //! l1     = min(l0 + 1, n - 1)
 //! sample = fma(lod - l0, s1 - s0, s0)              of the samples of the two levels, where there are two
 //! ```
+//!
+//! A sample of no number is of the first level, or of that of the sampler's least number, if it is more than 0.
 //!
 //! A sample that compares is one of texels that are 1 where the comparison of the reference with their first component
 //! holds, and 0 where it does not.
@@ -45,7 +48,7 @@
 //! and gives a texture of one value back exactly.
 
 use crate::cube;
-use crate::sampler::{Address, Coordinates, Filter, Mip, Sampler};
+use crate::sampler::{Address, Coordinates, Filter, LodClamp, Mip, Sampler};
 use crate::shape::TextureShape;
 
 /// Coordinates in texels are brought to between this and its negative.
@@ -86,7 +89,13 @@ fn addressed(index: i32, extent: u32, address: Address) -> Option<u32> {
 /// assert_eq!((middle.texels, middle.weight), ([Some(1), Some(2)], 0.5));
 /// ```
 pub fn axis(coordinate: f32, extent: u32, sampler: Sampler) -> Axis {
+    axis_beside(coordinate, extent, sampler, 0)
+}
+
+/// The same so many texels further.
+fn axis_beside(coordinate: f32, extent: u32, sampler: Sampler, offset: i8) -> Axis {
     let (index, weight) = whole(coordinate, extent, sampler);
+    let index = index + i32::from(offset);
     let address = |index| addressed(index, extent, sampler.address);
     match sampler.filter {
         Filter::Nearest => Axis {
@@ -172,6 +181,8 @@ pub struct Place {
     pub is_cube: bool,
     /// What texels are compared with, by what the sampler compares.
     pub reference: Option<f32>,
+    /// How many texels further along each axis it is taken; of no cube.
+    pub offset: [i8; 3],
 }
 
 impl Place {
@@ -184,6 +195,7 @@ impl Place {
             lod: None,
             is_cube: false,
             reference: None,
+            offset: [0; 3],
         }
     }
 }
@@ -191,15 +203,17 @@ impl Place {
 /// The levels that a number leads to: the first, and the second with how much of it there is.
 ///
 /// ```
-/// use invar_texture::{Mip, chosen_levels};
+/// use invar_texture::{LodClamp, Mip, chosen_levels};
 ///
-/// assert_eq!(chosen_levels(1.25, 4, Mip::Nearest), (1, None));
-/// assert_eq!(chosen_levels(1.25, 4, Mip::Linear), (1, Some((2, 0.25))));
+/// let all = LodClamp::ALL;
+/// assert_eq!(chosen_levels(1.25, 4, Mip::Nearest, all), (1, None));
+/// assert_eq!(chosen_levels(1.25, 4, Mip::Linear, all), (1, Some((2, 0.25))));
 /// ```
-pub fn chosen_levels(lod: f32, count: u32, mip: Mip) -> (u32, Option<(u32, f32)>) {
+pub fn chosen_levels(lod: f32, count: u32, mip: Mip, clamp: LodClamp) -> (u32, Option<(u32, f32)>) {
     let last = count - 1;
+    let [least, most] = clamp.limits();
     // `max` gives what is no NaN, where `clamp` gives the NaN.
-    let lod = lod.max(0.0).min(last as f32);
+    let lod = lod.max(least).min(most).min(last as f32);
     match mip {
         Mip::None => (0, None),
         Mip::Linear if count == 1 => (0, None),
@@ -235,7 +249,7 @@ fn around(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place, lev
         weight: 0.0,
     };
     let axes: [Axis; 3] = std::array::from_fn(|i| match i < place.axes {
-        true => axis(place.at[i], extents[i], sampler),
+        true => axis_beside(place.at[i], extents[i], sampler, place.offset[i]),
         false => flat,
     });
     // An element that is not there has zeros, as what is out of bounds.
@@ -349,8 +363,9 @@ fn sample_level(
 
 /// A sample of a texture. Of integers only nearest ones have a meaning, and of three axes only those of one level.
 pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> Sampled {
-    let chosen = |lod| chosen_levels(lod, shape.levels, sampler.mip);
-    let (level, second) = place.lod.map_or((0, None), chosen);
+    let chosen = |lod| chosen_levels(lod, shape.levels, sampler.mip, sampler.lod);
+    let lod = place.lod.or(sampler.first_lod());
+    let (level, second) = lod.map_or((0, None), chosen);
     let mut sampled = sample_level(shape, bytes, sampler, place, level);
     if let Some((level, weight)) = second {
         let other = sample_level(shape, bytes, sampler, place, level);

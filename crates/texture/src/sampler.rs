@@ -1,5 +1,7 @@
 //! Samplers: how a texture is sampled.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::format::Numbers;
@@ -175,6 +177,47 @@ pub struct Sampler {
     pub compare: Option<Compare>,
     /// The colour of the border, where there is one.
     pub border: Border,
+    /// Between which levels it samples.
+    pub lod: LodClamp,
+}
+
+/// Between which levels a sampler that chooses levels samples: two numbers, the first not above the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LodClamp {
+    /// The bits of an `f32` each.
+    bits: [u32; 2],
+}
+
+impl LodClamp {
+    /// All levels.
+    pub const ALL: LodClamp = LodClamp {
+        bits: [0, f32::INFINITY.to_bits()],
+    };
+
+    /// From the first number, which is not below 0, to the second; none if they are not so.
+    ///
+    /// ```
+    /// use invar_texture::LodClamp;
+    ///
+    /// assert_eq!(LodClamp::new(0.5, 2.0).unwrap().limits(), [0.5, 2.0]);
+    /// assert_eq!(LodClamp::new(2.0, 0.5), None);
+    /// ```
+    pub fn new(least: f32, most: f32) -> Option<LodClamp> {
+        // -0 is below no level, and has other bits than 0.
+        let bits = [least.abs().to_bits(), most.abs().to_bits()];
+        (least >= 0.0 && least <= most).then_some(LodClamp { bits })
+    }
+
+    /// The two numbers.
+    pub const fn limits(self) -> [f32; 2] {
+        [f32::from_bits(self.bits[0]), f32::from_bits(self.bits[1])]
+    }
+}
+
+impl Default for LodClamp {
+    fn default() -> LodClamp {
+        LodClamp::ALL
+    }
 }
 
 impl Sampler {
@@ -186,6 +229,7 @@ impl Sampler {
         mip: Mip::None,
         compare: None,
         border: Border::TransparentBlack,
+        lod: LodClamp::ALL,
     };
 
     /// The same by distance from the texels around.
@@ -261,16 +305,16 @@ impl Sampler {
     /// What every code begins with, so that no number that is meant for something else is one.
     const MARK: u32 = 0x5a3d_0000;
 
-    /// A number for it, for hosts that pass numbers.
+    /// Numbers for it, for hosts that pass numbers.
     ///
     /// ```
     /// use invar_texture::Sampler;
     ///
     /// let sampler = Sampler::default().with("repeat").unwrap();
     /// assert_eq!(Sampler::from_code(sampler.code()), Some(sampler));
-    /// assert_eq!(Sampler::from_code(2), None);
+    /// assert_eq!(Sampler::from_code([2, 0, 0]), None);
     /// ```
-    pub const fn code(self) -> u32 {
+    pub const fn code(self) -> [u32; 3] {
         let Sampler {
             filter,
             address,
@@ -278,23 +322,26 @@ impl Sampler {
             mip,
             compare,
             border,
+            lod,
         } = self;
         let compare = match compare {
             None => 0,
             Some(compare) => compare as u32 + 1,
         };
-        Sampler::MARK
+        let words = Sampler::MARK
             | filter as u32
             | (address as u32) << 1
             | (coordinates as u32) << 4
             | (mip as u32) << 5
             | compare << 7
-            | (border as u32) << 11
+            | (border as u32) << 11;
+        [words, lod.bits[0], lod.bits[1]]
     }
 
-    /// The sampler of a number, if one has it.
-    pub fn from_code(code: u32) -> Option<Sampler> {
-        let part = |from: u32, bits: u32| (code >> from & ((1 << bits) - 1)) as usize;
+    /// The sampler of these numbers, if one has them.
+    pub fn from_code(code: [u32; 3]) -> Option<Sampler> {
+        let [words, least, most] = code;
+        let part = |from: u32, bits: u32| (words >> from & ((1 << bits) - 1)) as usize;
         let compare = match part(7, 4) {
             0 => None,
             number => Some(*Compare::ALL.get(number - 1)?),
@@ -306,8 +353,15 @@ impl Sampler {
             mip: *Mip::ALL.get(part(5, 2))?,
             compare,
             border: *Border::ALL.get(part(11, 2))?,
+            lod: LodClamp::new(f32::from_bits(least), f32::from_bits(most))?,
         };
         (sampler.code() == code).then_some(sampler)
+    }
+
+    /// The number of the level that a sample which says none is of, if that is not the first.
+    pub fn first_lod(self) -> Option<f32> {
+        let [least, _] = self.lod.limits();
+        (least > 0.0).then_some(least)
     }
 
     /// Whether it mixes texels, which integers are not.
@@ -336,6 +390,10 @@ impl Sampler {
             sampler.compare = Some(compare);
         } else if let Some(border) = Border::ALL.into_iter().find(|b| b.name() == word) {
             sampler.border = border;
+        } else if let Some(limits) = word.strip_prefix("lod_clamp(") {
+            let (least, most) = limits.strip_suffix(')')?.split_once(',')?;
+            let number = |text: &str| text.trim().parse().ok();
+            sampler.lod = LodClamp::new(number(least)?, number(most)?)?;
         } else {
             let mut all = Coordinates::ALL.into_iter();
             sampler.coordinates = all.find(|c| c.name() == word)?;
@@ -344,7 +402,7 @@ impl Sampler {
     }
 
     /// The words that say it, beginning with the filter; those of defaults are left out but for that.
-    pub fn words(self) -> impl Iterator<Item = &'static str> {
+    pub fn words(self) -> impl Iterator<Item = Cow<'static, str>> {
         let default = Sampler::default();
         let address = (self.address != default.address).then(|| self.address.name());
         let coordinates =
@@ -352,6 +410,10 @@ impl Sampler {
         let mip = (self.mip != default.mip).then(|| self.mip.name());
         let compare = self.compare.map(Compare::name);
         let border = (self.border != default.border).then(|| self.border.name());
+        let lod = (self.lod != default.lod).then(|| {
+            let [least, most] = self.lod.limits();
+            Cow::from(format!("lod_clamp({least:?}, {most:?})"))
+        });
         [
             Some(self.filter.name()),
             address,
@@ -362,5 +424,7 @@ impl Sampler {
         ]
         .into_iter()
         .flatten()
+        .map(Cow::from)
+        .chain(lod)
     }
 }

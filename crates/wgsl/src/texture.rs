@@ -247,15 +247,15 @@ impl Translator<'_> {
             None => None,
         };
         let function = match (gather, level) {
-            (Some(_), _) if reference.is_some() => TextureFunction::GatherCompare(sampler),
+            (Some(_), _) if reference.is_some() => TextureFunction::GatherCompare(sampler.into()),
             (None, SampleLevel::Zero) if reference.is_some() => {
-                TextureFunction::SampleCompare(sampler)
+                TextureFunction::SampleCompare(sampler.into())
             }
             (Some(component), _) => TextureFunction::Gather {
                 component: component as u8,
-                sampler,
+                sampling: sampler.into(),
             },
-            (None, SampleLevel::Zero) => TextureFunction::Sample(sampler),
+            (None, SampleLevel::Zero) => TextureFunction::Sample(sampler.into()),
             (None, SampleLevel::Exact(level)) => {
                 let level = self.expr(*level)?;
                 let level = self.one(&level)?;
@@ -266,7 +266,7 @@ impl Translator<'_> {
                 };
                 // Where there is one level, any number leads to it.
                 at.extend(ty.dimension.has_levels().then_some(level));
-                TextureFunction::Sample(sampler)
+                TextureFunction::Sample(sampler.into())
             }
             (None, SampleLevel::Auto | SampleLevel::Bias(_)) => {
                 return Err(self.refuse("a sample that chooses its level by its neighbours"));

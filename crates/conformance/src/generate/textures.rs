@@ -3,12 +3,13 @@
 
 use invar_ir::texture::{Address, Coordinates, Filter, Mip, component};
 use invar_ir::{
-    Dimension, Level, Memory, Op, SamplerSource, Scalar, TextureAccess, TextureFunction,
-    TextureType, Type, Value,
+    AtomicOp, Dimension, Level, Memory, Op, Order, Place, SamplerSource, Sampling, Scalar, Scope,
+    Step, TextureAccess, TextureFunction, TextureType, Type, Value,
 };
-use invar_texture::{Border, Numbers, PixelFormat, Sampler, TextureShape};
+use invar_texture::{Border, LodClamp, Numbers, PixelFormat, Sampler, TextureShape};
 
 use super::generator::{Floats, Generator};
+use super::memory::AtomicKind;
 use crate::case::Data;
 
 /// Texels in a row of a texture of which each thread has one.
@@ -20,9 +21,30 @@ pub(super) struct Picture {
     memory: Memory,
     ty: TextureType,
     shape: TextureShape,
-    /// Whether each thread has a texel of its own.
-    own: bool,
+    /// Whose its texels are.
+    usage: Use,
 }
+
+/// What threads do with the texels of a picture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// All read and sample any.
+    Look,
+    /// Each has one of its own.
+    Own,
+    /// All do atomics of one kind on any.
+    Atomics(AtomicKind),
+}
+
+/// Arrangements whose texels atomics act on.
+const WITH_ATOMICS: [Dimension; 6] = [
+    Dimension::D1,
+    Dimension::D1Array,
+    Dimension::D2,
+    Dimension::D2Array,
+    Dimension::D3,
+    Dimension::Buffer,
+];
 
 impl Generator<'_> {
     /// Parameters that are textures. `total` is how many threads the grid's threadgroups have when full.
@@ -68,7 +90,7 @@ impl Generator<'_> {
                     .pick(&[TextureAccess::Sample, TextureAccess::Read]),
             };
             let Ok(shape) = shape else { continue };
-            self.picture(&format!("image{i}"), shape, (dimension, access), false);
+            self.picture(&format!("image{i}"), shape, (dimension, access), Use::Look);
         }
         for i in 0..self.random.below(3) {
             let ty = self.random.pick(&self.pictures.clone()).ty;
@@ -93,8 +115,28 @@ impl Generator<'_> {
             let Ok(shape) = TextureShape::new(format, columns, rows) else {
                 continue;
             };
-            self.picture(&format!("own{i}"), shape, (Dimension::D2, access), true);
+            self.picture(&format!("own{i}"), shape, (Dimension::D2, access), Use::Own);
         }
+        if self.options.atomics && self.random.one_in(2) {
+            self.declare_atomic_texels();
+        }
+    }
+
+    /// A texture on whose texels all threads do atomics of one kind.
+    fn declare_atomic_texels(&mut self) {
+        let format = self
+            .random
+            .pick(&[PixelFormat::R32Uint, PixelFormat::R32Sint]);
+        let dimension = self.random.pick(&WITH_ATOMICS);
+        let mut extents = [1; 3];
+        for axis in dimension.counted() {
+            extents[*axis] = 1 + self.random.below(5) as u32;
+        }
+        let [width, height, depth] = extents;
+        let shape = TextureShape::new(format, width, height).and_then(|s| s.with_depth(depth));
+        let Ok(shape) = shape else { return };
+        let used = Use::Atomics(self.atomic_kind());
+        self.picture("counts", shape, (dimension, TextureAccess::ReadWrite), used);
     }
 
     /// Whether devices agree on all floats; else textures are of integers, and read.
@@ -107,7 +149,7 @@ impl Generator<'_> {
         name: &str,
         shape: TextureShape,
         (dimension, access): (Dimension, TextureAccess),
-        own: bool,
+        usage: Use,
     ) {
         let wide = component(shape.format);
         let narrow = match wide {
@@ -115,7 +157,9 @@ impl Generator<'_> {
             Scalar::U32 => Scalar::U16,
             _float => Scalar::F16,
         };
-        let is_narrow = self.options.scalars.contains(&narrow) && self.random.one_in(3);
+        let is_narrow = !matches!(usage, Use::Atomics(_))
+            && self.options.scalars.contains(&narrow)
+            && self.random.one_in(3);
         let ty = TextureType::new(dimension, if is_narrow { narrow } else { wide }, access);
         let memory = self.k.texture(name, ty);
         let seed = self.random.below(1000) as u64;
@@ -124,7 +168,7 @@ impl Generator<'_> {
             memory,
             ty,
             shape,
-            own,
+            usage,
         });
     }
 
@@ -134,9 +178,10 @@ impl Generator<'_> {
             return self.operation();
         }
         let picture = self.random.pick(&self.pictures.clone());
-        let (function, args) = match picture.own {
-            true => self.own_texel(picture),
-            false => self.look(picture),
+        let (function, args) = match picture.usage {
+            Use::Own => self.own_texel(picture),
+            Use::Look => self.look(picture),
+            Use::Atomics(kind) => return self.atomic_on_texel(picture, kind),
         };
         if let Some(value) = self.k.texture_function(picture.memory, function, &args) {
             let level = match function.is_query() && args.is_empty() {
@@ -145,6 +190,24 @@ impl Generator<'_> {
             };
             self.add(value, level);
         }
+    }
+
+    /// An atomic on any texel, of which nothing is used.
+    fn atomic_on_texel(&mut self, picture: Picture, kind: AtomicKind) {
+        let extents = picture.ty.dimension.extents(picture.shape, 0);
+        let counted = picture.ty.dimension.counted();
+        let at: Vec<Value> = counted
+            .iter()
+            .map(|axis| self.free_index(extents[*axis].into()))
+            .collect();
+        let mut place = Place::element(picture.memory, at[0]);
+        place.path.extend(at[1..].iter().copied().map(Step::Index));
+        let op = match kind {
+            AtomicKind::Sum => self.random.pick(&[AtomicOp::Add, AtomicOp::Sub]),
+            AtomicKind::One(op) => op,
+        };
+        let value = self.get(Type::Scalar(picture.ty.component)).value;
+        (self.k).atomic(op, place, &[value], Order::Relaxed, Scope::Device);
     }
 
     /// Reads or writes this thread's texel, seldom one that is nowhere.
@@ -183,13 +246,13 @@ impl Generator<'_> {
             ]),
             1 if samples => TextureFunction::Gather {
                 component: self.random.below(4) as u8,
-                sampler: SamplerSource::Constant(Sampler {
+                sampling: Sampling::from(Sampler {
                     filter: Filter::Nearest,
                     mip: Mip::None,
                     ..sampler
                 }),
             },
-            _ if samples => TextureFunction::Sample(self.source(sampler)),
+            _ if samples => TextureFunction::Sample(self.source(sampler).into()),
             _ => TextureFunction::Read,
         };
         let function = match function.is_of(dimension) {
@@ -206,7 +269,7 @@ impl Generator<'_> {
                 });
             }
         }
-        let of_first = TextureFunction::Sample(SamplerSource::Constant(sampler));
+        let of_first = TextureFunction::Sample(sampler.into());
         let may = function != of_first || sampler.mip != Mip::None;
         if function.takes_level(dimension) && may && !self.random.one_in(3) {
             args.push(match function.samples() {
@@ -214,7 +277,7 @@ impl Generator<'_> {
                 false => self.free_index(shape.levels.into()),
             });
         }
-        (function, args)
+        (function.beside(self.offset(dimension)), args)
     }
 
     /// A sampler as the kernel says it, or as the launch does.
@@ -242,6 +305,7 @@ impl Generator<'_> {
             mip: self.random.pick(&Mip::ALL),
             compare: None,
             border: self.random.pick(&Border::ALL),
+            lod: self.levels_between(),
         };
         if !ty.component.is_float() {
             sampler.filter = Filter::Nearest;
@@ -251,6 +315,27 @@ impl Generator<'_> {
             sampler.mip = Mip::None;
         }
         sampler
+    }
+
+    /// The levels of a sampler: mostly all.
+    fn levels_between(&mut self) -> LodClamp {
+        let limit = |g: &mut Self| g.random.below(9) as f32 * 0.25;
+        match self.random.one_in(3) {
+            true => LodClamp::new(limit(self), limit(self)).unwrap_or_default(),
+            false => LodClamp::ALL,
+        }
+    }
+
+    /// How many texels further a sample is taken: mostly none.
+    fn offset(&mut self, dimension: Dimension) -> [i8; 3] {
+        let axes = match dimension.is_cube() || !self.random.one_in(3) {
+            true => 0,
+            false => dimension.axes(),
+        };
+        [0, 1, 2].map(|axis| match axis < axes {
+            true => self.random.below(16) as i8 - 8,
+            false => 0,
+        })
     }
 
     /// Any `f32`, in most threads one that is not far from a texture.

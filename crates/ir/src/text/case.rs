@@ -31,6 +31,7 @@ use invar_texture::{MAX_EXTENT, PixelFormat, Sampler, TextureShape};
 
 use super::lexer::{Kind, Lexer, Name, field_text, shorten, span};
 use super::parser::{Parsed, Parser, nearest};
+use super::texture::with_word;
 use super::{MAX_ERRORS, literal};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, path_text};
 use crate::inst::Const;
@@ -798,11 +799,11 @@ fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
 fn sampler(p: &mut Parser<'_>) -> Parsed<ExprKind> {
     let mut sampler = Sampler::default();
     while p.token.kind != Kind::Mark(")") {
-        let Some(with) = p.word().and_then(|word| sampler.with(word)) else {
+        let word = p.word().unwrap_or_default();
+        let Some(with) = with_word(p, sampler, word)? else {
             return p.unexpected("a property of a sampler, such as `linear` or `repeat`");
         };
         sampler = with;
-        p.bump();
         if !p.accept(",") {
             break;
         }

@@ -942,6 +942,13 @@ impl<'p, 'a> Body<'p, 'a> {
         let memory = self.memory()?;
         self.parser.expect("[")?;
         let index = self.operand()?;
+        let mut path = SmallVec::new();
+        // The coordinates of a texel.
+        while memory.is_some_and(|m| self.builder.kernel().texture(m).is_some())
+            && self.parser.accept(",")
+        {
+            path.push(Step::Index(self.operand()?));
+        }
         let width = if self.parser.accept(":") {
             Width::Run(self.width()?)
         } else if self.parser.accept("*") {
@@ -960,7 +967,6 @@ impl<'p, 'a> Body<'p, 'a> {
         let info = memory.and_then(|m| self.builder.memory(m));
         // The type on the way, while it is known.
         let mut at = info.map(|info| info.element.clone());
-        let mut path = SmallVec::new();
         let mut complete = true;
         while !self.at_end() {
             if self.parser.accept("[") {

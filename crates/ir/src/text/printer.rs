@@ -450,6 +450,11 @@ impl Printer<'_> {
         if !function.is_query() && function != TextureFunction::Fence {
             write!(f, "[{}]", self.list(at))?;
         }
+        let offset = function.sampling().map_or([0; 3], |s| s.offset);
+        if let Some(last) = offset.iter().rposition(|o| *o != 0) {
+            let numbers: Vec<String> = offset[..=last].iter().map(i8::to_string).collect();
+            write!(f, " offset({})", numbers.join(", "))?;
+        }
         if let Some(level) = level {
             write!(f, " level {}", self.value(level))?;
         }
@@ -460,28 +465,18 @@ impl Printer<'_> {
             let name = ["x", "y", "z", "w"].get(usize::from(component));
             write!(f, " {}", name.unwrap_or(&"x"))?;
         }
-        match function {
-            TextureFunction::Sample(SamplerSource::Param(param))
-            | TextureFunction::SampleCompare(SamplerSource::Param(param))
-            | TextureFunction::GatherCompare(SamplerSource::Param(param))
-            | TextureFunction::Gather {
-                sampler: SamplerSource::Param(param),
-                ..
-            } => write!(f, " {}", self.memory(param)),
-            TextureFunction::Sample(SamplerSource::Constant(sampler))
-            | TextureFunction::SampleCompare(SamplerSource::Constant(sampler)) => {
-                sampler.words().try_for_each(|word| write!(f, " {word}"))
+        match function.sampler() {
+            Some(SamplerSource::Param(param)) => write!(f, " {}", self.memory(param)),
+            Some(SamplerSource::Constant(sampler)) => {
+                let gathers = matches!(
+                    function,
+                    TextureFunction::Gather { .. } | TextureFunction::GatherCompare(_)
+                );
+                // A gather has no filter.
+                let mut words = sampler.words().skip(usize::from(gathers));
+                words.try_for_each(|word| write!(f, " {word}"))
             }
-            // It has no filter.
-            TextureFunction::GatherCompare(SamplerSource::Constant(sampler))
-            | TextureFunction::Gather {
-                sampler: SamplerSource::Constant(sampler),
-                ..
-            } => {
-                let words = sampler.words().skip(1);
-                words.into_iter().try_for_each(|word| write!(f, " {word}"))
-            }
-            _without_a_sampler => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -542,6 +537,7 @@ impl Printer<'_> {
             Width::Group(n) => out.push_str(&format!(" * {n}")),
         }
         out.push(']');
+        let is_texel = self.kernel.texture(place.memory).is_some();
         // The type on the way, to name its fields.
         let info = self.module.memory(self.kernel, place.memory);
         let mut at = info.map(|info| info.element);
@@ -561,6 +557,9 @@ impl Printer<'_> {
                         None => out.push_str(&format!(".{number}")),
                     }
                     at = field.map(|(_, ty)| ty);
+                }
+                Step::Index(index) if is_texel => {
+                    out.insert_str(out.len() - 1, &format!(", {}", self.value(*index)));
                 }
                 Step::Index(index) => {
                     out.push_str(&format!("[{}]", self.value(*index)));

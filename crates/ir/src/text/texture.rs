@@ -1,14 +1,15 @@
 //! Reading textures: their types, and the functions that reach them.
 
-use invar_texture::{Address, Border, Compare, Coordinates, Filter, Mip, Sampler};
+use invar_texture::{Address, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler};
 
 use super::kernel::{Body, Built};
-use super::parser::{Failed, Parsed};
+use super::parser::{Failed, Parsed, Parser};
 use crate::diagnostic::Diagnostic;
-use crate::inst::Values;
+use crate::inst::{Memory, Values};
 use crate::rules::Rule;
 use crate::span::Position;
 use crate::texture::{Dimension, SamplerSource, TextureAccess, TextureFunction, TextureType};
+use crate::types::Scalar;
 
 /// Types of textures that other languages have and kernels cannot use yet.
 const OTHERS: [&str; 2] = ["depth2d_ms", "depth2d_ms_array"];
@@ -45,6 +46,7 @@ impl Body<'_, '_> {
         let texture = self.memory()?;
         let mut args = Values::new();
         let mut in_brackets = None;
+        let mut offset = [0; 3];
         let function = match word {
             "texture_width" => {
                 self.level(&mut args)?;
@@ -60,22 +62,28 @@ impl Body<'_, '_> {
             "texture_sample_compare" => {
                 args = self.coordinates()?;
                 in_brackets = Some(args.len());
+                offset = self.offset()?;
                 self.level(&mut args)?;
                 args.push(self.comma_operand()?);
-                TextureFunction::SampleCompare(self.sampler()?)
+                TextureFunction::SampleCompare(self.sampler()?.into())
             }
             "texture_gather_compare" => {
                 args = self.coordinates()?;
+                offset = self.offset()?;
                 args.push(self.comma_operand()?);
-                TextureFunction::GatherCompare(self.sampler()?)
+                TextureFunction::GatherCompare(self.sampler()?.into())
             }
             "texture_depth" => TextureFunction::Depth,
             "texture_array_size" => TextureFunction::ArraySize,
             "texture_gather" => {
                 args = self.coordinates()?;
+                offset = self.offset()?;
                 let component = self.component()?;
-                let sampler = self.sampler()?;
-                TextureFunction::Gather { component, sampler }
+                let sampling = self.sampler()?.into();
+                TextureFunction::Gather {
+                    component,
+                    sampling,
+                }
             }
             "texture_read" => {
                 args = self.coordinates()?;
@@ -93,10 +101,13 @@ impl Body<'_, '_> {
             _sample => {
                 args = self.coordinates()?;
                 in_brackets = Some(args.len());
+                offset = self.offset()?;
                 self.level(&mut args)?;
-                TextureFunction::Sample(self.sampler()?)
+                self.gradient(texture, &mut args)?;
+                TextureFunction::Sample(self.sampler()?.into())
             }
         };
+        let function = function.beside(offset);
         self.spanned(start);
         let Some(texture) = texture else {
             return Ok(Built::Broken);
@@ -128,6 +139,58 @@ impl Body<'_, '_> {
             self.parser.bump();
             args.push(self.operand()?);
         }
+        Ok(())
+    }
+
+    /// `offset(1, -1)`, if it is there: zeros else, and behind the numbers that are.
+    fn offset(&mut self) -> Parsed<[i8; 3]> {
+        let mut offset = [0; 3];
+        if self.at_end() || self.parser.word() != Some("offset") {
+            return Ok(offset);
+        }
+        self.parser.bump();
+        self.parser.expect("(")?;
+        for (number, part) in offset.iter_mut().enumerate() {
+            if number > 0 && !self.parser.accept(",") {
+                break;
+            }
+            *part = self.parser.literal(Scalar::I8)?.bits as i8;
+        }
+        self.parser.expect(")")?;
+        Ok(offset)
+    }
+
+    /// `gradient [%ax, %ay], [%bx, %by]`, if it is there, which is short for the level that follows from it.
+    fn gradient(&mut self, texture: Option<Memory>, args: &mut Values) -> Parsed<()> {
+        if self.at_end() || self.parser.word() != Some("gradient") {
+            return Ok(());
+        }
+        let start = self.parser.token.start;
+        self.parser.bump();
+        let along_x = self.coordinates()?;
+        self.parser.expect(",")?;
+        let along_y = self.coordinates()?;
+        let span = self.parser.span_from(start);
+        let Some(texture) = texture else {
+            return Ok(());
+        };
+        let ty = self.builder.kernel().texture(texture);
+        let is_flat = |ty: TextureType| matches!(ty.dimension, Dimension::D2 | Dimension::D2Array);
+        if !ty.is_some_and(is_flat) {
+            let name = ty.map_or("", TextureType::name);
+            let message = format!("gradients of a {name}");
+            let help = "they are of a `texture2d` and arrays of it, and of depths; name the level";
+            self.error(Rule::TypeMismatch, span, message, help);
+            return Ok(());
+        }
+        let (&[a, b], &[c, d]) = (&along_x[..], &along_y[..]) else {
+            let message = "a gradient is of two numbers along each direction".to_string();
+            let help = "write it as in `gradient [%ax, %ay], [%bx, %by]`";
+            self.error(Rule::TypeMismatch, span, message, help);
+            return Ok(());
+        };
+        self.spanned(start);
+        args.push(self.builder.texture_gradient_level(texture, [a, b], [c, d]));
         Ok(())
     }
 
@@ -172,11 +235,10 @@ impl Body<'_, '_> {
                     .parser
                     .unexpected("a property of a sampler, or the end of the line");
             };
-            let Some(with) = sampler.with(word) else {
-                return self.no_property(word);
-            };
-            sampler = with;
-            self.parser.bump();
+            match with_word(self.parser, sampler, word)? {
+                Some(with) => sampler = with,
+                None => return self.no_property(word),
+            }
         }
         Ok(sampler.into())
     }
@@ -189,10 +251,41 @@ impl Body<'_, '_> {
         let compares = Compare::ALL.into_iter().map(Compare::name);
         let names = filters.chain(addresses).chain(coordinates).chain(mips);
         let borders = Border::ALL.into_iter().map(Border::name);
-        let names = names.chain(compares).chain(borders);
+        let names = names.chain(compares).chain(borders).chain(["lod_clamp"]);
         let help = "a sampler is `nearest` or `linear`, `clamp_to_edge`, `clamp_to_zero`, `clamp_to_border`, \
-                    `repeat` or `mirrored_repeat`, `normalized` or `pixel`, `mip_none`, `mip_nearest` or `mip_linear`, and compares as in `compare_less`";
+                    `repeat` or `mirrored_repeat`, `normalized` or `pixel`, `mip_none`, `mip_nearest` or `mip_linear`, with `lod_clamp(0.5, 2)`, and compares as in `compare_less`";
         let what = "property of samplers";
         (self.parser).unknown(Rule::Syntax, what, word, names, help)
     }
+}
+
+/// The sampler with what a word at hand says, and the numbers behind it; none if no sampler has such a word.
+pub(super) fn with_word(
+    parser: &mut Parser<'_>,
+    sampler: Sampler,
+    word: &str,
+) -> Parsed<Option<Sampler>> {
+    if word != "lod_clamp" {
+        let with = sampler.with(word);
+        if with.is_some() {
+            parser.bump();
+        }
+        return Ok(with);
+    }
+    let start = parser.token.start;
+    parser.bump();
+    parser.expect("(")?;
+    let least = parser.literal(Scalar::F32)?;
+    parser.expect(",")?;
+    let most = parser.literal(Scalar::F32)?;
+    parser.expect(")")?;
+    let [least, most] = [least, most].map(|limit| f32::from_bits(limit.bits as u32));
+    let Some(lod) = LodClamp::new(least, most) else {
+        let message = format!("there are no levels from {least} to {most}");
+        let error = Diagnostic::error(Rule::Syntax, parser.span_from(start), message);
+        return Err(parser.error(
+            error.help("write a number that is not below 0, and one that is not below it"),
+        ));
+    };
+    Ok(Some(Sampler { lod, ..sampler }))
 }

@@ -216,7 +216,10 @@ impl<'a> Check<'a> {
             self.access(place.memory, Use::Atomic, &what, span);
         }
         // A place that makes no sense is reported with the types.
-        if let Ok(ty) = place_type(self.module, self.kernel, place) {
+        // So are those on texels, with textures.
+        if let Ok(ty) = place_type(self.module, self.kernel, place)
+            && self.kernel.texture(place.memory).is_none()
+        {
             self.atomic_type(op, place, ty, span);
         }
         let wrong = match op {

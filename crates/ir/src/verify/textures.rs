@@ -3,18 +3,25 @@
 
 use super::Errors;
 use crate::diagnostic::Diagnostic;
-use crate::inst::{Inst, InstKind, Memory, Value};
+use crate::inst::{Inst, InstKind, Memory, Order, Place, Value};
 use crate::module::Kernel;
 use crate::rules::Rule;
 use crate::span::Span;
-use crate::texture::{SamplerSource, TextureAccess, TextureFunction, TextureOperands, TextureType};
-use crate::types::Type;
+use crate::texture::{
+    SamplerSource, Sampling, TextureAccess, TextureFunction, TextureOperands, TextureType,
+    atomic_texel,
+};
+use crate::types::{Scalar, Type};
 use invar_texture::{Filter, Mip, Sampler};
 
 /// What keeps an instruction that names a memory object from what it does, as far as textures are concerned.
 pub(super) fn check_use(kernel: &Kernel, inst: &Inst, errors: &mut Errors) {
-    if let InstKind::Texture { .. } = inst.kind {
-        return;
+    match &inst.kind {
+        InstKind::Texture { .. } => return,
+        InstKind::Atomic { place, order, .. } if kernel.texture(place.memory).is_some() => {
+            return check_atomic(kernel, place, *order, inst.span, errors);
+        }
+        _no_function => {}
     }
     inst.kind.for_each_memory(|memory| {
         if kernel.texture(memory).is_some()
@@ -32,6 +39,43 @@ pub(super) fn check_use(kernel: &Kernel, inst: &Inst, errors: &mut Errors) {
             errors.push(error);
         }
     });
+}
+
+/// Whether a texel is one that atomics act on; whether the texture may be read and written, and what orders and scopes
+/// there are, is checked as of other memory.
+fn check_atomic(kernel: &Kernel, place: &Place, order: Order, span: Span, errors: &mut Errors) {
+    let Some(ty) = kernel.texture(place.memory) else {
+        return;
+    };
+    let mut refuse = |rule: Rule, message: String, help: &str| {
+        errors.push(Diagnostic::error(rule, span, message).help(help));
+    };
+    if ty.dimension.is_cube() || ty.dimension.has_samples() || ty.is_depth {
+        let message = format!("there are no atomics on texels of a {}", ty.name());
+        let help =
+            "use a texture of one to three dimensions, an array of them or a `texture_buffer`";
+        return refuse(Rule::AtomicType, message, help);
+    }
+    if !matches!(ty.component, Scalar::U32 | Scalar::I32) {
+        let message = format!("there are no atomics on texels of {}", ty.component);
+        let help = "give the texture components of u32 or i32, and it a format of one such channel";
+        return refuse(Rule::AtomicType, message, help);
+    }
+    if atomic_texel(kernel, place).is_none() {
+        let wanted = ty.dimension.coordinates();
+        let plural = if wanted == 1 { "" } else { "s" };
+        let message = format!(
+            "an atomic on a texel of a {} has {wanted} coordinate{plural}, which are integers",
+            ty.name()
+        );
+        let help = "write them in brackets, as in `atomic_add %t[%x, %y], %v`";
+        return refuse(Rule::TypeMismatch, message, help);
+    }
+    if order != Order::Relaxed {
+        let message = format!("an atomic on a texel has the order `{}`", order.name());
+        let help = "leave it out: such atomics order nothing; a barrier with `[texture]` does";
+        refuse(Rule::AtomicOrder, message, help);
+    }
 }
 
 /// A function of a texture, and what is known of its operands.
@@ -69,6 +113,7 @@ impl Called<'_> {
             errors.push(error.help("name one of them"));
             return None;
         }
+        self.offset(ty, errors);
         let operands = self.function.operands(ty.dimension, self.args);
         let TextureOperands { at, level, value } = operands;
         let expected = self.function.operand_count(ty.dimension);
@@ -138,6 +183,30 @@ impl Called<'_> {
             }
         }
         Some(self.function.result(ty))
+    }
+
+    /// Offsets are small, and along the axes that a texture has.
+    fn offset(&self, ty: TextureType, errors: &mut Errors) {
+        let offset = self.function.sampling().map_or([0; 3], |s| s.offset);
+        let mut refuse = |message: String, help: &str| {
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help(help));
+        };
+        if let Some(far) = offset.iter().find(|o| !Sampling::OFFSETS.contains(*o)) {
+            let message = format!("an offset is from -8 to 7, not {far}");
+            return refuse(message, "add more to the coordinates");
+        }
+        let axes = match ty.dimension.is_cube() {
+            true => 0,
+            false => ty.dimension.axes(),
+        };
+        if offset.iter().skip(axes).any(|o| *o != 0) {
+            let message = format!("an offset along an axis that a {} has not", ty.name());
+            refuse(
+                message,
+                "give it a number for each coordinate that is an f32, and a cube none",
+            );
+        }
     }
 
     /// What a sampler must be for a texture.

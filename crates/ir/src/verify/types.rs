@@ -15,6 +15,7 @@ use crate::module::{Kernel, Module};
 use crate::print::{MAX_SCALARS, MAX_TEXT_BYTES, Template};
 use crate::rules::Rule;
 use crate::span::Span;
+use crate::texture::atomic_texel;
 use crate::types::{ElementType, Scalar, Type};
 
 /// Checks them. All ids are in range. Of poison nothing is said.
@@ -396,6 +397,11 @@ impl<'a> Walk<'a> {
     }
 
     fn atomic(&mut self, inst: &Inst, op: AtomicOp, place: &Place, args: &[Value]) {
+        // What is no texel is reported with textures.
+        if self.kernel.texture(place.memory).is_some() && atomic_texel(self.kernel, place).is_none()
+        {
+            return;
+        }
         let Some(ty) = self.place(place, inst.span) else {
             return;
         };

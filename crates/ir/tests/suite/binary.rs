@@ -400,8 +400,8 @@ fn textures_are_version_5() {
     ];
     let parts = parts.concat();
     assert!(bytes.windows(parts.len()).any(|w| w == parts));
-    // A sample of parameter 0, by a constant: linear, repeat, normalized, of the first level, without a comparison, of a black border; at value 0 twice.
-    let sample = b"\x19\0\0\x02\0\x01\x02\0\0\0\0\x02\0\0\x01\x01";
+    // A sample of parameter 0, by a constant: linear, repeat, normalized, of the first level, without a comparison, of a black border, from level 0 to infinity; without an offset; at value 0 twice.
+    let sample = b"\x19\0\0\x02\0\x01\x02\0\0\0\0\0\x80\x80\x80\xfc\x07\0\0\0\x02\0\0\x01\x01";
     assert!(
         bytes.windows(sample.len()).any(|w| w == sample),
         "{bytes:x?}"

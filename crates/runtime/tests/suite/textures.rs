@@ -507,3 +507,44 @@ fn what_the_files_expect_is_so_on_every_device() {
     }
     assert!(runs >= 8, "only {runs} runs");
 }
+
+#[test]
+fn s3_two_views_of_one_texture_overlap_where_their_texels_do() {
+    let source = "
+        kernel @copy(%from: texture2d f32 read, %to: texture2d f32 write) threadgroup(8) allow(out_of_bounds_loads) {
+            %x = thread_position_in_grid x
+            %zero = const u32 0
+            %c = texture_read %from[%x, %zero]
+            texture_write %to[%x, %zero], %c
+        }";
+    let module = text::parse("copy.inv", source).and_then(verify);
+    let module = module.expect("a kernel");
+    let shape = TextureShape::new(PixelFormat::R8Unorm, 4, 1).and_then(|s| s.with_depth(2));
+    let shape = shape.and_then(|s| s.with_levels(2)).expect("a texture");
+    for device in devices() {
+        let program = device.compile(&module, "copy").expect("it compiles");
+        let texture = invar_runtime::Texture::of_shape(&device, shape).expect("memory");
+        texture
+            .write(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+            .expect("its size");
+        let grid = Grid::threads(4).threadgroup(8);
+        let view = |level, element| texture.element(level, element).expect("an element");
+        let copy = |from, to| device.queue().run(&program, grid, &[from, to]);
+        copy(view(0, 0), view(0, 1)).expect("two elements lie apart");
+        copy(view(1, 1), view(0, 0)).expect("two levels do");
+        let left = texture.read().expect("its bytes");
+        assert_eq!(
+            left,
+            [11, 12, 0, 0, 1, 2, 3, 4, 9, 10, 11, 12],
+            "{device:?}"
+        );
+        let refused = copy(view(0, 1), view(0, 1)).expect_err("one element twice");
+        assert!(
+            refused.to_string().contains("overlap in memory"),
+            "{refused}"
+        );
+        assert!(texture.element(1, 2).is_err() && texture.element(2, 0).is_err());
+        texture.clear([0.5, 0.0, 0.0, 0.0]).expect("a colour");
+        assert_eq!(texture.read().expect("its bytes"), [128; 12]);
+    }
+}

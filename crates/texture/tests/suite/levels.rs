@@ -2,7 +2,8 @@
 //! double precision.
 
 use invar_texture::{
-    Filter, Mip, PixelFormat, Place, Sampler, TextureShape, chosen_levels, fill_levels, sample,
+    Filter, LodClamp, Mip, PixelFormat, Place, Sampler, TextureShape, chosen_levels, fill_levels,
+    sample,
 };
 
 fn shape(format: PixelFormat, width: u32, height: u32) -> TextureShape {
@@ -71,23 +72,26 @@ fn v8_a_number_chooses_levels_as_the_specification_has_it() {
         let d = f64::from(lod).clamp(0.0, 5.0);
         let nearest = ((d + 0.5).ceil() - 1.0).max(0.0) as u32;
         assert_eq!(
-            chosen_levels(lod, 6, Mip::Nearest),
+            chosen_levels(lod, 6, Mip::Nearest, LodClamp::ALL),
             (nearest, None),
             "{lod}"
         );
         let first = d.floor() as u32;
-        let (got, second) = chosen_levels(lod, 6, Mip::Linear);
+        let (got, second) = chosen_levels(lod, 6, Mip::Linear, LodClamp::ALL);
         assert_eq!(got, first);
         assert_eq!(
             second,
             Some(((first + 1).min(5), (d - d.floor()) as f32)),
             "{lod}"
         );
-        assert_eq!(chosen_levels(lod, 6, Mip::None), (0, None));
-        assert_eq!(chosen_levels(lod, 1, Mip::Linear), (0, None));
+        assert_eq!(chosen_levels(lod, 6, Mip::None, LodClamp::ALL), (0, None));
+        assert_eq!(chosen_levels(lod, 1, Mip::Linear, LodClamp::ALL), (0, None));
     }
     for (lod, level) in [(f32::NAN, 0), (f32::INFINITY, 5), (f32::NEG_INFINITY, 0)] {
-        assert_eq!(chosen_levels(lod, 6, Mip::Nearest), (level, None));
+        assert_eq!(
+            chosen_levels(lod, 6, Mip::Nearest, LodClamp::ALL),
+            (level, None)
+        );
     }
 }
 

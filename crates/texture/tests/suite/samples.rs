@@ -177,6 +177,7 @@ fn v5_samples_of_one_and_three_dimensions_weigh_what_is_around() {
             lod: None,
             is_cube: false,
             reference: None,
+            offset: [0; 3],
         };
         let got = f32::from_bits(sample(shape, &bytes, linear, place).components[0]);
         let mut expected = 0.0;
@@ -204,6 +205,7 @@ fn v5_samples_of_one_and_three_dimensions_weigh_what_is_around() {
         lod: None,
         is_cube: false,
         reference: None,
+        offset: [0; 3],
     };
     let got = sample(row, &bytes, linear, place);
     assert_eq!(f32::from_bits(got.components[0]), 0.25 * 0.0 + 0.75 * 1.0);
@@ -225,6 +227,7 @@ fn an_array_has_elements_that_do_not_mix() {
             lod: None,
             is_cube: false,
             reference: None,
+            offset: [0; 3],
         };
         sample(shape, &bytes, linear, place)
     };
