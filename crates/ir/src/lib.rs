@@ -29,6 +29,7 @@ pub mod memory_layout;
 pub mod module;
 pub mod operands;
 pub mod ops;
+mod place_type;
 pub mod print;
 pub mod random;
 pub mod requires;

@@ -1,11 +1,11 @@
 //! What may be done where: access, address spaces, and what atomics, barriers and assertions name.
 
 use super::{Errors, textures};
-use crate::builder::place_type;
 use crate::diagnostic::Diagnostic;
 use crate::effects::{AccessMode, Elements};
 use crate::inst::{AtomicOp, CopyOperands, Inst, InstKind, Memory, Order, Place, Scope, Width};
 use crate::module::{AddressSpace, Kernel, MemoryInfo, Module};
+use crate::place_type::place_type;
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::types::{Scalar, Type};

@@ -6,12 +6,13 @@ use smallvec::SmallVec;
 
 use super::textures::Called;
 use super::{Errors, names};
-use crate::builder::{PLACE_HELP, place_type};
+use crate::builder::PLACE_HELP;
 use crate::diagnostic::Diagnostic;
 use crate::inst::{
     AtomicOp, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Value,
 };
 use crate::module::{Kernel, Module};
+use crate::place_type::place_type;
 use crate::print::{MAX_SCALARS, MAX_TEXT_BYTES, Template};
 use crate::rules::Rule;
 use crate::span::Span;
