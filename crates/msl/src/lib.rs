@@ -23,6 +23,7 @@ use invar_wgsl::{Entry, Resource};
 mod advice;
 mod calls;
 mod clang;
+mod fields;
 mod flow;
 mod graph;
 mod lanes;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use invar_ir::Scalar;
 use invar_llvm::foreign::{Binary, DebugType, Function, Kind, Operand, Param, Type};
 
+use crate::fields::{self, Field};
 use crate::needed::needed;
-use crate::pointers::{self, Field};
 
 /// Where an address comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,16 +53,7 @@ pub(crate) struct Objects {
 
 /// Whether a parameter is a texture or a sampler: a class of the headers that holds an address.
 pub(crate) fn is_handle(param: &Param) -> bool {
-    param.debug.as_ref().is_some_and(is_handle_type)
-}
-
-pub(crate) fn is_handle_type(ty: &DebugType) -> bool {
-    match ty {
-        DebugType::Struct(_, _, fields) => {
-            fields.first().is_some_and(|field| field.name == "invar_id")
-        }
-        _other => false,
-    }
+    param.debug.as_ref().is_some_and(fields::is_handle_type)
 }
 
 /// The operands of an instruction that are addresses it passes on.
@@ -106,11 +97,11 @@ fn copied_by(bytes: u64) -> Type {
 impl Objects {
     pub fn of(f: &Function) -> Objects {
         let mut objects = Objects {
-            fields: pointers::fields(f),
+            fields: fields::fields(f),
             ..Objects::default()
         };
         for inst in 0..f.insts.len() {
-            let read = pointers::read_by(f, &objects.fields, inst);
+            let read = fields::read_by(f, &objects.fields, inst);
             if !read.is_empty() {
                 objects.fields_of.insert(inst, read);
             }

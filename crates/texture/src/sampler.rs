@@ -183,6 +183,7 @@ pub struct Sampler {
 
 /// Between which levels a sampler that chooses levels samples: two numbers, the first not above the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "[u32; 2]", into = "[u32; 2]")]
 pub struct LodClamp {
     /// The bits of an `f32` each.
     bits: [u32; 2],
@@ -211,6 +212,21 @@ impl LodClamp {
     /// The two numbers.
     pub const fn limits(self) -> [f32; 2] {
         [f32::from_bits(self.bits[0]), f32::from_bits(self.bits[1])]
+    }
+}
+
+impl From<LodClamp> for [u32; 2] {
+    fn from(clamp: LodClamp) -> [u32; 2] {
+        clamp.bits
+    }
+}
+
+impl TryFrom<[u32; 2]> for LodClamp {
+    type Error = &'static str;
+
+    fn try_from(bits: [u32; 2]) -> Result<LodClamp, &'static str> {
+        let [least, most] = bits.map(f32::from_bits);
+        LodClamp::new(least, most).ok_or("levels from which to which a sampler samples")
     }
 }
 

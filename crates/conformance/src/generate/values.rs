@@ -7,11 +7,9 @@ use invar_ir::{Const, Imm, Level, Op, Scalar, Type, Value};
 
 use super::generator::{Floats, Generator, Known};
 
-/// Every row of the op table with every combination of types that it takes, but for what is a finding of values that
-/// are anything (L4).
+/// Every row of the op table with every combination of types that it takes.
 static ROWS: LazyLock<Vec<(Op, Vec<Instance>)>> = LazyLock::new(|| {
-    let rows = Op::all().filter(|op| *op != Op::ShrExact);
-    let rows = rows.map(|op| (op, op.row().signature.instances()));
+    let rows = Op::all().map(|op| (op, op.row().signature.instances()));
     rows.collect()
 });
 
@@ -183,6 +181,12 @@ impl Generator<'_> {
         let mut args: Vec<Known> = types.iter().map(|ty| self.get(*ty)).collect();
         if let Some(operand) = looks_at_bits(op) {
             args[operand].value = self.without_nan(args[operand].value);
+        }
+        if op == Op::ShrExact {
+            // It is a finding where bits are lost (L4), so they are none.
+            let shifted = [args[0].value, args[1].value];
+            args[0].value = self.k.op(Op::Shl, Imm::None, &shifted);
+            args[0].level = args[0].level.min(args[1].level);
         }
         let values: Vec<Value> = args.iter().map(|a| a.value).collect();
         let operands = args.iter().map(|a| a.level).min().unwrap_or(Level::Grid);
