@@ -192,6 +192,7 @@ INTEGERS = {
     "not": lambda a, ty: wrap(~a, ty),
     "shl": lambda a, b, ty: wrap(a << bits(b, ty) % ty.bits, ty),
     "shr": lambda a, b, ty: a >> bits(b, ty) % ty.bits,
+    "shr_exact": lambda a, b, ty: a >> bits(b, ty) % ty.bits,
     "popcount": lambda a, ty: bin(bits(a, ty)).count("1"), "clz": count_leading,
     "ctz": count_trailing,
     "reverse_bits": lambda a, ty: wrap(int(f"{bits(a, ty):0{ty.bits}b}"[::-1], 2), ty),

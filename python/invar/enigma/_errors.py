@@ -92,7 +92,7 @@ _CALLS = (
     (re.compile(r"`iv\.wait`"), "`enigma.async_copy_wait`"),
     # What a kernel of Invar's own says for itself is here said with the access.
     (
-        re.compile(r"guard the access or size the buffer; if it is meant, say `allow.*` on the kernel"),
+        re.compile(r"guard the access or size the buffer; if it is meant, say `.*` on the kernel"),
         "guard the access, as with `enigma.load_if` and `enigma.store_if`, or size the buffer",
     ),
     (
