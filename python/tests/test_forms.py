@@ -713,14 +713,14 @@ def test_chains_of_elif(tmp_path):
     assert out.tolist() == [i + 154 for i in X]
     with pytest.raises(iv.KernelError, match="at most 64 deep, where each `elif` counts as one: end"):
         loaded(tmp_path, "chain_long", chain(70, "t")).k[N, N](out)
-    # Deeper than the functions that read a kernel's source can go.
-    with pytest.raises(iv.KernelError, match="`k` holds an expression or statements that nest too"):
+    # Deeper than the functions that read a kernel's source can go, which some releases of Python do not bound.
+    with pytest.raises(iv.KernelError, match="nest too|nest at most 64 deep"):
         loaded(tmp_path, "chain_longer", chain(600, "t")).k[N, N](out)
 
 
 def test_an_expression_of_too_many_terms(tmp_path):
     text = "import invar as iv\n@iv.kernel\ndef k(o: iv.Buffer[iv.i32]):\n    o[0] = "
-    with pytest.raises(iv.KernelError, match="`k` holds an expression or statements that nest too"):
+    with pytest.raises(iv.KernelError, match="nest too|nest at most 64 deep"):
         loaded(tmp_path, "terms", text + " + ".join(["o[0]"] * 900) + "\n").k.ir
 
 
