@@ -97,7 +97,8 @@ fn find(
     }
 }
 
-fn size(ty: &DebugType) -> u64 {
+/// The bytes of a type.
+pub(crate) fn size(ty: &DebugType) -> u64 {
     match ty {
         DebugType::Scalar(_, bytes)
         | DebugType::Struct(_, bytes, _)

@@ -9,6 +9,7 @@ use invar_ir::{
 use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
 use smallvec::SmallVec;
 
+use crate::fields::size;
 use crate::objects::{Root, is_handle, odd_bits, scalar_of, written_scalar};
 use crate::translate::{Address, Done, Translator, Val, describe, pair};
 
@@ -1039,16 +1040,6 @@ fn field(ty: &DebugType, offset: u64) -> Option<(Vec<By>, Scalar)> {
             Some((path, scalar))
         }
         DebugType::Pointer(_) | DebugType::Other(..) => None,
-    }
-}
-
-fn size(ty: &DebugType) -> u64 {
-    match ty {
-        DebugType::Scalar(_, bytes)
-        | DebugType::Struct(_, bytes, _)
-        | DebugType::Other(_, bytes) => *bytes,
-        DebugType::Pointer(_) => 8,
-        DebugType::Array(element, count) => size(element) * count,
     }
 }
 
