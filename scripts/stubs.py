@@ -30,10 +30,16 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from . import metal as metal
+from ._textures import Depth2D as Depth2D
+from ._textures import Depth2DArray as Depth2DArray
+from ._textures import DepthCube as DepthCube
+from ._textures import DepthCubeArray as DepthCubeArray
 from ._textures import Texture1D as Texture1D
 from ._textures import Texture1DArray as Texture1DArray
 from ._textures import Texture2D as Texture2D
 from ._textures import Texture2DArray as Texture2DArray
+from ._textures import Texture2DMS as Texture2DMS
+from ._textures import Texture2DMSArray as Texture2DMSArray
 from ._textures import Texture3D as Texture3D
 from ._textures import TextureBuffer as TextureBuffer
 from ._textures import TextureCube as TextureCube
@@ -48,9 +54,11 @@ Index = Value | int | np.integer[Any]
 Element = Any
 Space = Literal["device", "threadgroup", "texture"]
 Filter = Literal["nearest", "linear"]
-Edges = Literal["clamp_to_edge", "clamp_to_zero", "repeat", "mirrored_repeat"]
+Edges = Literal["clamp_to_edge", "clamp_to_zero", "clamp_to_border", "repeat", "mirrored_repeat"]
 Coordinates = Literal["normalized", "pixel"]
 Mip = Literal["none", "nearest", "linear"]
+Border = Literal["transparent_black", "opaque_black", "opaque_white"]
+Compare = Literal["less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "always", "never"]
 Spaces = Space | Sequence[Space]
 Scope = Literal["threadgroup", "device"]
 Order = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
@@ -249,8 +257,8 @@ Scalar = Annotated[_T, "passed by value"]
 #: What is not among functions and classes, or stands in HEAD and `types`.
 BY_HAND = {
     "Buffer", "Constant", "Memory", "Place", "Scalar", "Threadgroup", "Type", "Value", "kernel",
-    "Texture1D", "Texture1DArray", "Texture2D", "Texture2DArray", "Texture3D", "TextureBuffer",
-    "TextureCube", "TextureCubeArray",
+    "Depth2D", "Depth2DArray", "DepthCube", "DepthCubeArray", "Texture1D", "Texture1DArray", "Texture2D",
+    "Texture2DArray", "Texture2DMS", "Texture2DMSArray", "Texture3D", "TextureBuffer", "TextureCube", "TextureCubeArray",
 }  # fmt: skip
 
 

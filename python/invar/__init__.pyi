@@ -26,10 +26,16 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from . import metal as metal
+from ._textures import Depth2D as Depth2D
+from ._textures import Depth2DArray as Depth2DArray
+from ._textures import DepthCube as DepthCube
+from ._textures import DepthCubeArray as DepthCubeArray
 from ._textures import Texture1D as Texture1D
 from ._textures import Texture1DArray as Texture1DArray
 from ._textures import Texture2D as Texture2D
 from ._textures import Texture2DArray as Texture2DArray
+from ._textures import Texture2DMS as Texture2DMS
+from ._textures import Texture2DMSArray as Texture2DMSArray
 from ._textures import Texture3D as Texture3D
 from ._textures import TextureBuffer as TextureBuffer
 from ._textures import TextureCube as TextureCube
@@ -44,9 +50,11 @@ Index = Value | int | np.integer[Any]
 Element = Any
 Space = Literal["device", "threadgroup", "texture"]
 Filter = Literal["nearest", "linear"]
-Edges = Literal["clamp_to_edge", "clamp_to_zero", "repeat", "mirrored_repeat"]
+Edges = Literal["clamp_to_edge", "clamp_to_zero", "clamp_to_border", "repeat", "mirrored_repeat"]
 Coordinates = Literal["normalized", "pixel"]
 Mip = Literal["none", "nearest", "linear"]
+Border = Literal["transparent_black", "opaque_black", "opaque_white"]
+Compare = Literal["less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "always", "never"]
 Spaces = Space | Sequence[Space]
 Scope = Literal["threadgroup", "device"]
 Order = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
@@ -1141,6 +1149,9 @@ class Sampler:
         edges: Edges = 'clamp_to_edge',
         coordinates: Coordinates = 'normalized',
         mip: Mip = 'none',
+        border: Border = 'transparent_black',
+        lod: tuple[float, float] | None = None,
+        compare: Compare | None = None,
     ) -> None: ...
 
 class Texture:
@@ -1152,20 +1163,33 @@ class Texture:
     ``numpy()`` gives it. In a notebook it is shown as the picture.
 
     With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, made
-    by a box filter; ``level(1)`` is one of them.
+    by a box filter; ``level(1)`` is one of them. With ``samples=4`` the array has the samples of each texel in
+    front, one after the other, of an array those of the first element first. ``element(1)`` is an element of an
+    array, or a slice, in place.
     """
     format: str
     width: int
     height: int
     depth: int
     levels: int
-    def __init__(self, x: Any, format: str, levels: int | Literal['all'] = 1) -> None: ...
+    samples: int
+    def __init__(
+        self,
+        x: Any,
+        format: str,
+        levels: int | Literal['all'] = 1,
+        samples: int = 1,
+    ) -> None: ...
     @staticmethod
     def zeros(shape: tuple[int, ...], format: str, levels: int | Literal['all'] = 1) -> Texture:
         """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``, with so many levels.
         """
     def level(self, level: int) -> Texture:
         """One level of it, in place: a texture of one level."""
+    def element(self, element: int, level: int = 0) -> Texture:
+        """One element of an array, or a slice, in place: a texture of one level."""
+    def clear(self, colour: Sequence[float] = (0, 0, 0, 0)) -> None:
+        """Makes every texel the colour, as a kernel that writes it does: four numbers."""
     def fill_levels(self) -> None:
         """Makes each level but the first of the one before, by a box filter."""
     def numpy(self) -> np.ndarray[Any, Any]:

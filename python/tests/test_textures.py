@@ -282,3 +282,97 @@ def test_a_notebook_shows_the_picture():
     assert [*zlib.decompress(grey[start : start + count])][1::4] == [0, 128, 255, 0]
     assert iv.Texture.zeros((1, 1), "r8uint")._repr_png_() is None
     assert repr(iv.Texture.zeros((2, 3, 4), "r8uint")) == "<r8uint texture of 4x3x2>"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_offsets_borders_gradients_and_levels_of_samplers(device):
+    @iv.kernel
+    def looks(t: iv.Texture2D[iv.f32, "sample"], s: iv.Sampler, out: iv.Buffer[iv.f32x4]):
+        out[0] = t.sample(0.5, 0.5, coordinates="pixel", offset=(1, 1))
+        out[1] = t.sample(9.0, 0.5, edges="clamp_to_border", border="opaque_white")
+        out[2] = t.sample(0.5, 0.5, gradient=((1.0, 0.0), (0.0, 0.25)), mip="nearest")
+        out[3] = t.sample(0.5, 0.5, sampler=s)
+        out[4] = t.gather(0.5, 0.5, edges="clamp_to_zero", offset=(1,))
+
+    picture = iv.Texture(np.array([[1, 2], [3, 6]], np.float32), "r32float", levels=2)
+    out = np.zeros((5, 4), np.float32)
+    looks[1, 1](picture, iv.Sampler(mip="nearest", lod=(1, 5)), out, device=device)
+    assert out[:4, 0].tolist() == [6, 1, 3, 3]
+    assert out[4].tolist() == [6, 0, 0, 2]
+    with pytest.raises(iv.Error, match="from -8 to 7"):
+
+        @iv.kernel
+        def far(t: iv.Texture2D[iv.f32, "sample"], out: iv.Buffer[iv.f32x4]):
+            out[0] = t.sample(0.5, 0.5, offset=(8, 0))
+
+        far[1, 1](picture, out, device=device)
+    with pytest.raises(iv.Error, match="no levels from 2 to 1"):
+        iv.Sampler(lod=(2, 1))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_atomics_act_on_texels(device):
+    @iv.kernel
+    def counts(bins: iv.Texture1D[iv.u32, "read_write"], out: iv.Buffer[iv.u32]):
+        i = iv.thread_position_in_grid("x")
+        bins.atomic_add(i % 3, 1)
+        bins.atomic_max(3, i)
+        old, did = bins.atomic_compare_exchange(4, 0, i + 1)
+        out[i] = iv.u32(did)
+
+    bins, out = iv.Texture.zeros((1, 5), "r32uint"), np.zeros(8, np.uint32)
+    counts[8, 8](bins, out, device=device)
+    assert bins.numpy()[0, :4].tolist() == [3, 3, 2, 7]
+    assert out.sum() == 1 and bins.numpy()[0, 4] == 1 + out.argmax()
+    with pytest.raises(iv.Error, match="act on texels of r32uint or r32sint"):
+        counts[8, 8](iv.Texture.zeros((1, 5), "r16uint"), out, device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_depths_compare_and_several_samples_are_read(device):
+    @iv.kernel
+    def shadows(
+        depth: iv.Depth2D[iv.f32, "sample"],
+        how: iv.Sampler,
+        edges: iv.Texture2DMS[iv.u32, "read"],
+        out: iv.Buffer[iv.f32],
+        seen: iv.Buffer[iv.u32x4],
+    ):
+        out[0] = depth.read(1, 0)
+        out[1] = depth.sample_compare(0.5, 0.5, 3.0, compare="less", filter="linear")
+        out[2] = depth.sample_compare(0.75, 0.5, 3.0, sampler=how)
+        out[3] = depth.gather_compare(0.5, 0.5, 3.0, compare="greater_equal").x
+        out[4] = iv.f32(edges.samples)
+        seen[0] = edges.read(1, 0, 3)
+
+    depth = iv.Texture(np.array([[1, 4]], np.float32), "depth32float")
+    edges = iv.Texture(np.arange(8, dtype=np.uint8).reshape(4, 1, 2), "r8uint", samples=4)
+    assert repr(edges) == "<r8uint texture of 2x1 with 4 samples>" and edges.samples == 4
+    out, seen = np.zeros(5, np.float32), np.zeros((1, 4), np.uint32)
+    shadows[1, 1](depth, iv.Sampler(compare="less"), edges, out, seen, device=device)
+    assert out.tolist() == [4, 0.5, 1, 1, 4]
+    assert seen[0].tolist() == [7, 0, 0, 1]
+    with pytest.raises(iv.Error, match="does not compare"):
+        shadows[1, 1](depth, iv.Sampler(), edges, out, seen, device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_elements_are_views_and_textures_are_cleared(device):
+    @iv.kernel
+    def fill(t: iv.Texture2D[iv.f32, "write"]):
+        t.write(iv.thread_position_in_grid("x"), 0, iv.f32x4(1.0))
+
+    frames = iv.Texture.zeros((3, 1, 2), "r8unorm")
+    fill[2, 2](frames.element(1), device=device)
+    assert frames.numpy().tolist() == [[[0, 0]], [[255, 255]], [[0, 0]]]
+    frames.clear((0.5, 0, 0, 0))
+    assert frames.numpy().tolist() == [[[128, 128]]] * 3
+    several = iv.Texture.zeros((2, 2, 4), "r8unorm", levels=2)
+    several.element(1, level=1).clear((1, 0, 0, 0))
+    assert several.level(1).numpy().tolist() == [[[0, 0]], [[255, 255]]]
+    assert not several.numpy().any()
+    words = iv.Texture.zeros((1, 1), "rg16sint")
+    words.clear((-7, 40000, 0, 0))
+    assert words.numpy().tolist() == [[[-7, 32767]]]
+    with pytest.raises(iv.Error, match="no element 3"):
+        frames.element(3)

@@ -3,7 +3,7 @@
 //! Every number that comes in is checked against the kernel being built, so that no call panics.
 //! Closed regions wait here, by number, until an instruction takes them or they are dropped.
 
-use invar_ir::texture::SamplerSource;
+use invar_ir::texture::{SamplerSource, Sampling};
 use invar_ir::{
     Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant, Inst,
     InstKind, KernelBuilder, MatrixPlace, Op, ParamKind, Place, Position, Region, Source, SourceId,
@@ -299,14 +299,28 @@ impl Builder {
         }
     }
 
+    /// The level that follows from how much coordinates change along two directions.
+    fn texture_gradient_level(
+        &mut self,
+        texture: MemoryId,
+        dx: [u32; 2],
+        dy: [u32; 2],
+    ) -> PyResult<(u32, String)> {
+        let memory = self.memory(texture)?;
+        let [dx, dy] = [self.values(&dx)?, self.values(&dy)?];
+        let (dx, dy) = ([dx[0], dx[1]], [dy[0], dy[1]]);
+        let level = self.builder()?.texture_gradient_level(memory, dx, dy);
+        self.named(level)
+    }
+
     /// A function of a texture, of that name in the text form, with the words of its sampler or the parameter that is
-    /// one, and the component that it gathers; gives what it gives.
+    /// one, how many texels further it samples, and the component that it gathers; gives what it gives.
     fn texture_function(
         &mut self,
         texture: MemoryId,
         name: &str,
         sampler: SamplerWords,
-        component: u8,
+        gathered: (u8, [i8; 3]),
         args: Vec<u32>,
     ) -> PyResult<Option<(u32, String)>> {
         let memory = self.memory(texture)?;
@@ -321,7 +335,9 @@ impl Builder {
                 SamplerSource::Param(memory)
             }
         };
-        let function = texture::function(name, sampler, component)?;
+        let (component, offset) = gathered;
+        let sampling = Sampling { sampler, offset };
+        let function = texture::function(name, sampling, component)?;
         if self.builder()?.kernel().texture(memory).is_none() {
             return Err(refuse("there is no such texture"));
         }

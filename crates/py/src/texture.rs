@@ -2,28 +2,21 @@
 
 use invar::{PixelFormat, TextureShape};
 use invar_ir::texture::{Sampler, component, stored};
-use invar_ir::{SamplerSource, Scalar, TextureAccess, TextureFunction, TextureType};
+use invar_ir::{Sampling, Scalar, TextureAccess, TextureFunction, TextureType};
 use invar_texture::MAX_EXTENT;
 use pyo3::prelude::*;
 
 use crate::convert::{refuse, scalar};
 
-/// A format, and how many texels: in a row, rows, and slices; and levels.
+/// A format, and how many texels: in a row, rows, and slices; and levels, and samples.
 #[derive(FromPyObject)]
-pub struct Size(String, u32, u32, u32, u32);
+pub struct Size(String, u32, u32, u32, u32, u32);
 
 impl Size {
     /// The shape of a texture of that size.
     pub fn shape(&self) -> PyResult<TextureShape> {
-        let Size(name, width, height, depth, levels) = self;
-        let format = PixelFormat::from_name(name);
-        let format = format.ok_or_else(|| {
-            let known: Vec<&str> = PixelFormat::ALL.iter().map(|f| f.name()).collect();
-            let known = known.join(", ");
-            refuse(format!(
-                "there is no pixel format {name:?}; there is {known}"
-            ))
-        })?;
+        let Size(name, width, height, depth, levels, samples) = self;
+        let format = format(name)?;
         // Only a buffer of texels can be so long.
         let flat = match height {
             1 if *width > MAX_EXTENT => TextureShape::buffer(format, *width),
@@ -31,8 +24,29 @@ impl Size {
         };
         let flat = flat.map_err(refuse)?;
         let deep = flat.with_depth(*depth).map_err(refuse)?;
-        deep.with_levels(*levels).map_err(refuse)
+        let several = match samples {
+            1 => deep,
+            samples => deep.with_samples(*samples).map_err(refuse)?,
+        };
+        several.with_levels(*levels).map_err(refuse)
     }
+}
+
+/// The format of that name.
+fn format(name: &str) -> PyResult<PixelFormat> {
+    PixelFormat::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = PixelFormat::ALL.iter().map(|f| f.name()).collect();
+        let known = known.join(", ");
+        refuse(format!(
+            "there is no pixel format {name:?}; there is {known}"
+        ))
+    })
+}
+
+/// The bytes of a texel of a colour.
+#[pyfunction]
+pub fn encoded(name: &str, colour: [f64; 4]) -> PyResult<Vec<u8>> {
+    Ok(format(name)?.encoded(colour))
 }
 
 /// What arrays of texels of a format are made of: the scalar that lies in memory, how many of them a texel has, and
@@ -93,24 +107,24 @@ pub fn sampler(words: &[String]) -> PyResult<Sampler> {
     })
 }
 
-/// A function, with its sampler and the component that it gathers.
-pub fn function(name: &str, sampler: SamplerSource, component: u8) -> PyResult<TextureFunction> {
+/// A function, with how it samples and the component that it gathers.
+pub fn function(name: &str, sampling: Sampling, component: u8) -> PyResult<TextureFunction> {
     let all = [
         TextureFunction::Read,
         TextureFunction::Write,
-        TextureFunction::Sample(sampler.into()),
+        TextureFunction::Sample(sampling),
         TextureFunction::Width,
         TextureFunction::Height,
         TextureFunction::Depth,
         TextureFunction::ArraySize,
         TextureFunction::Gather {
             component,
-            sampling: sampler.into(),
+            sampling,
         },
         TextureFunction::Levels,
         TextureFunction::Samples,
-        TextureFunction::SampleCompare(sampler.into()),
-        TextureFunction::GatherCompare(sampler.into()),
+        TextureFunction::SampleCompare(sampling),
+        TextureFunction::GatherCompare(sampling),
         TextureFunction::Fence,
     ];
     let found = all.into_iter().find(|f| f.name() == name);
