@@ -98,3 +98,21 @@ fn cubes() {
 }
 // run: @cubes(sky = texture(r32float, 1, 1, 6, iota(6)), how = sampler(), edges = texture(r8uint, 2, 1, samples 4, iota(8)), y = zeros(4)) groups(1)
 //   -> y == [5, 1, 5, 4]
+
+@compute @workgroup_size(1)
+fn beside() {
+  y[0] = u32(textureSampleLevel(picture, how, vec2f(0.0), 0.0, vec2i(1, 1)).x);
+  y[1] = u32(textureSampleGrad(picture, how, vec2f(0.5), vec2f(1.0, 0.0), vec2f(0.0, 0.25)).x);
+  y[2] = u32(textureGather(0, picture, how, vec2f(0.5), vec2i(-1, 0)).y);
+}
+// run: @beside(picture = texture(r32float, 2, 2, levels 2, [2, 4, 6, 8, 9]), how = sampler(mip_nearest), y = zeros(3)) groups(1)
+//   -> y == [8, 9, 6]
+
+@group(2) @binding(4) var counts: texture_storage_2d<r32uint, atomic>;
+
+@compute @workgroup_size(8)
+fn counts_up(@builtin(local_invocation_index) i: u32) {
+  textureAtomicAdd(counts, vec2u(i % 2, 0), 1u);
+  textureAtomicMax(counts, vec2u(2, 0), i);
+}
+// run: @counts_up(counts = texture(r32uint, 3, 1)) groups(1) -> counts == [4, 4, 7]

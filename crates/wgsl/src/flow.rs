@@ -776,7 +776,28 @@ impl<'a> Translator<'a> {
                 array_index,
                 value,
             } => self.texture_store(*image, (*coordinate, *array_index), *value, span)?,
-            Statement::ImageAtomic { .. } => return Err(self.refuse("an atomic on a texture")),
+            Statement::ImageAtomic {
+                image,
+                coordinate,
+                array_index,
+                fun,
+                value,
+            } => {
+                let op = match fun {
+                    AtomicFunction::Add => AtomicOp::Add,
+                    AtomicFunction::Subtract => AtomicOp::Sub,
+                    AtomicFunction::And => AtomicOp::And,
+                    AtomicFunction::ExclusiveOr => AtomicOp::Xor,
+                    AtomicFunction::InclusiveOr => AtomicOp::Or,
+                    AtomicFunction::Min => AtomicOp::Min,
+                    AtomicFunction::Max => AtomicOp::Max,
+                    AtomicFunction::Exchange { .. } => {
+                        return Err(self.unexpected("an exchange of texels"));
+                    }
+                };
+                let place = (*coordinate, *array_index);
+                self.texture_atomic(*image, place, op, *value, span)?;
+            }
             Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => {
                 return Err(self.refuse("a ray query"));
             }

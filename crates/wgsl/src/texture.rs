@@ -7,8 +7,8 @@
 //! Deliberately absent: samples that choose their level by what neighbours sample, and textures of depths with several samples, or external.
 
 use invar_ir::{
-    Dimension, Memory, SamplerSource, Scalar, TextureAccess, TextureFunction, TextureType, Type,
-    Value,
+    AtomicOp, Dimension, Memory, Order, Place, SamplerSource, Scalar, Scope, Step, TextureAccess,
+    TextureFunction, TextureType, Type, Value,
 };
 use invar_texture::PixelFormat;
 use naga::{
@@ -74,9 +74,6 @@ impl Translator<'_> {
                 let Some(pixels) = pixel_format(format) else {
                     return Err(self.refuse(&format!("a texture of {format:?}")));
                 };
-                if access.contains(StorageAccess::ATOMIC) {
-                    return Err(self.refuse("a texture for atomics"));
-                }
                 let loads = access.contains(StorageAccess::LOAD);
                 let stores = access.contains(StorageAccess::STORE);
                 let access = match (loads, stores) {
@@ -225,9 +222,6 @@ impl Translator<'_> {
         else {
             return Err(self.unexpected("a sample that is none"));
         };
-        if offset.is_some() {
-            return Err(self.refuse("a sample with an offset"));
-        }
         if clamp_to_edge {
             return Err(self.refuse("`textureSampleBaseClampToEdge`"));
         }
@@ -271,15 +265,53 @@ impl Translator<'_> {
             (None, SampleLevel::Auto | SampleLevel::Bias(_)) => {
                 return Err(self.refuse("a sample that chooses its level by its neighbours"));
             }
-            (None, SampleLevel::Gradient { .. }) => {
-                return Err(self.refuse("a sample with gradients"));
+            (None, SampleLevel::Gradient { x, y }) => {
+                at.extend(self.gradient_level((memory, ty), *x, *y)?);
+                TextureFunction::Sample(sampler.into())
             }
+        };
+        let function = match offset {
+            Some(offset) => function.beside(self.sample_offset(offset)?),
+            None => function,
         };
         at.extend(reference);
         match self.k.texture_function(memory, function, &at) {
             Some(value) => Ok(Val::One(value)),
             None => Err(self.unexpected("a sample that gives nothing")),
         }
+    }
+
+    /// The level of a sample with gradients; none where there is one level.
+    fn gradient_level(
+        &mut self,
+        (memory, ty): (Memory, TextureType),
+        x: Handle<Expression>,
+        y: Handle<Expression>,
+    ) -> Done<Option<Value>> {
+        if !ty.dimension.has_levels() {
+            return Ok(None);
+        }
+        let (x, y) = (self.coordinates(x, None)?, self.coordinates(y, None)?);
+        match (&x[..], &y[..]) {
+            (&[a, b], &[c, d]) => {
+                let level = self.k.texture_gradient_level(memory, [a, b], [c, d]);
+                Ok(Some(level))
+            }
+            _of_a_cube => Err(self.refuse("a sample of a cube with gradients")),
+        }
+    }
+
+    /// An offset, which is constant.
+    fn sample_offset(&mut self, offset: Handle<Expression>) -> Done<[i8; 3]> {
+        let mut numbers = [0; 3];
+        for (number, part) in numbers.iter_mut().zip(self.coordinates(offset, None)?) {
+            let known = self.known.get(&part).map(|known| known.bits as u32 as i32);
+            let Some(known) = known.and_then(|n| i8::try_from(n).ok()) else {
+                return Err(self.refuse("a sample with an offset that is no constant"));
+            };
+            *number = known;
+        }
+        Ok(numbers)
     }
 
     /// `textureStore`.
@@ -297,6 +329,30 @@ impl Translator<'_> {
         let value = self.one(&value)?;
         self.at(span);
         self.k.texture_write(memory, &at, value);
+        Ok(())
+    }
+
+    /// `textureAtomicAdd` and its like.
+    pub fn texture_atomic(
+        &mut self,
+        image: Handle<Expression>,
+        (coordinate, element): (Handle<Expression>, Option<Handle<Expression>>),
+        op: AtomicOp,
+        value: Handle<Expression>,
+        span: naga::Span,
+    ) -> Done<()> {
+        self.count()?;
+        let (memory, _) = self.image(image)?;
+        let at = self.coordinates(coordinate, element)?;
+        let value = self.expr(value)?;
+        let value = self.one(&value)?;
+        self.at(span);
+        let Some((first, others)) = at.split_first() else {
+            return Err(self.unexpected("a texel without coordinates"));
+        };
+        let mut place = Place::element(memory, *first);
+        place.path.extend(others.iter().copied().map(Step::Index));
+        (self.k).atomic(op, place, &[value], Order::Relaxed, Scope::Device);
         Ok(())
     }
 

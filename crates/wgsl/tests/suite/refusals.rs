@@ -40,10 +40,13 @@ fn textures_that_are_not_supported_are_refused_by_name() {
         "@group(0) @binding(0) var picture: texture_2d<f32>;
          @group(0) @binding(1) var how: sampler;
          @compute @workgroup_size(1)
-         fn main() { let x = textureSampleLevel(picture, how, vec2f(0.5), 0.0, vec2i(1)); }",
+         fn main() { let x = textureSampleBaseClampToEdge(picture, how, vec2f(0.5)); }",
     );
     assert_eq!((rule, line), (Rule::UnsupportedFeature, 4));
-    assert!(message.contains("a sample with an offset"), "{message}");
+    assert!(
+        message.contains("textureSampleBaseClampToEdge"),
+        "{message}"
+    );
 }
 
 #[test]
