@@ -6,6 +6,6 @@
 fn main(@builtin(local_invocation_index) i: u32) {
   x[i] = i;
   workgroupBarrier();
-  y[i] = x[7u - i]; // error[data-race]: x
+  y[i] = x[7u - i]; // error[execution-only-barrier]: x
 }
 // run: @main(x = zeros(8), y = zeros(8)) groups(1)

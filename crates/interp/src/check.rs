@@ -478,25 +478,36 @@ impl Check<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        self.races.extend(new);
-        let Some(mut second) = races.second_look() else {
+        let mut second = races.second_look();
+        if second.is_empty() {
+            self.races.extend(new);
             return Ok(());
-        };
+        }
         let mut copies: Vec<Arg> = self.args.iter().map(Arg::copy).collect();
         let mut progress = Progress(observers);
-        let list: &mut [&mut dyn Observer] = &mut [&mut second, &mut progress];
+        let mut list: Vec<&mut dyn Observer> = vec![&mut progress];
+        list.extend(second.iter_mut().map(|look| look as &mut dyn Observer));
         // A run that took all of its time takes it once: what is found in a part of it is found.
         let run = &Options {
             time_limit: self.half_of_the_rest().or(run.time_limit),
             ..run.clone()
         };
-        match run_program(self.program, self.dispatch, &mut copies, run, true, list) {
+        match run_program(
+            self.program,
+            self.dispatch,
+            &mut copies,
+            run,
+            true,
+            &mut list,
+        ) {
             // A run that did not end does not end again.
             Ok(_) => {}
             Err(errors) if errors.0.iter().all(|d| is_finding(d.rule)) => {}
             Err(errors) => return Err(errors),
         }
         races.learn(second);
+        // Which barriers come between the two may differ by the schedule.
+        self.races.extend(races.keys_of_data_races());
         Ok(())
     }
 

@@ -6,7 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use invar_ir::{AddressSpace, AtomicOp, Diagnostic, Memory, Order, Rule, Scope, Spaces, Span};
+use invar_ir::{
+    AddressSpace, AtomicOp, Diagnostic, InstKind, Kernel, Memory, Order, Rule, Scope, Spaces, Span,
+};
 
 use crate::advice::Advice;
 use crate::dispatch::GridSizes;
@@ -48,7 +50,24 @@ pub struct DataRaces {
     outcome: Outcome,
     /// In a second look: at which locations, and the atomics of which threads.
     look_at: Option<(Vec<RacyLocation>, Unpaired)>,
+    /// In a second look: take each barrier as one that names every space.
+    names_all: bool,
+    barriers: Vec<Barrier>,
 }
+
+/// A barrier of the kernel.
+#[derive(Clone, Copy, Debug)]
+struct Barrier {
+    instruction: u32,
+    span: Span,
+    scope: Scope,
+    spaces: race::Spaces,
+}
+
+/// Every space that a barrier can name.
+const ALL_SPACES: race::Spaces = race::Spaces::DEVICE_AND_THREADGROUP
+    .with(Space::Texture)
+    .with(Space::Imageblock);
 
 /// What a run has shown.
 #[derive(Debug, Default)]
@@ -74,6 +93,8 @@ struct Race {
     further: bool,
     /// Why the threads' atomics do not order the two.
     why: Option<String>,
+    /// A barrier between the two that would order them if it named their space (R6).
+    barrier: Option<Barrier>,
 }
 
 /// How many pairs of places are found out.
@@ -111,6 +132,8 @@ impl DataRaces {
             advice: None,
             outcome: Outcome::default(),
             look_at: None,
+            names_all: false,
+            barriers: Vec::new(),
         }
     }
 
@@ -120,24 +143,94 @@ impl DataRaces {
         self
     }
 
-    /// A checker that looks at the schedule of a run again, which this one has seen and found races
-    /// in. Hand it back with [`DataRaces::learn`] after the run.
-    pub(crate) fn second_look(&self) -> Option<DataRaces> {
+    /// Checkers that look at the schedule of a run again, which this one has seen and found races
+    /// in; none if it found none. Hand them back with [`DataRaces::learn`] after the run.
+    ///
+    /// The first finds every pair of places at the racy locations. Where a barrier leaves out the space of a
+    /// racy location, the others take each barrier as one of every space: they find what is left at these
+    /// locations, and at all.
+    pub(crate) fn second_look(&self) -> Vec<DataRaces> {
         if self.outcome.racy.is_empty() {
-            return None;
+            return Vec::new();
         }
         let reports: Vec<Report> = self.outcome.races.iter().map(Race::in_order).collect();
-        let unpaired = Unpaired::new(&reports, |r| self.number(r.object));
-        Some(DataRaces {
-            look_at: Some((self.outcome.racy.clone(), unpaired)),
-            ..DataRaces::new(self.memory_limit_bytes).but(self.race_free.clone())
-        })
+        let look = |names_all, watches| {
+            let unpaired = || Unpaired::new(&reports, |r| self.number(r.object));
+            let racy = || self.outcome.racy.clone();
+            DataRaces {
+                look_at: if watches {
+                    Some((racy(), unpaired()))
+                } else {
+                    None
+                },
+                names_all,
+                ..DataRaces::new(self.memory_limit_bytes).but(self.race_free.clone())
+            }
+        };
+        let leaves_out = |r: &Report| self.barriers.iter().any(|b| !self.names(b, r.object));
+        match reports.iter().any(leaves_out) {
+            true => vec![look(false, true), look(true, true), look(true, false)],
+            false => vec![look(false, true)],
+        }
+    }
+
+    /// Whether a barrier names the space of an object.
+    fn names(&self, barrier: &Barrier, object: Object) -> bool {
+        let space = space_of(&self.about[self.number(object) as usize]);
+        space.is_some_and(|space| barrier.spaces.contains(space))
     }
 
     /// Takes what a second look has found.
-    pub(crate) fn learn(&mut self, second: DataRaces) {
-        let (Some(detector), Some((_, unpaired))) = (second.detector, second.look_at) else {
+    pub(crate) fn learn(&mut self, second: Vec<DataRaces>) {
+        let mut looks = second.into_iter();
+        if let Some(every_pair) = looks.next() {
+            let seen = self.learn_pairs(every_pair);
+            if let Some((watching, all)) = looks.next().zip(looks.next()) {
+                self.learn_barriers(&seen, watching, all);
+            }
+        }
+    }
+
+    /// Finds the races that barriers would order if they named every space: those of `seen` that neither of two
+    /// looks has found which take them so.
+    fn learn_barriers(&mut self, seen: &HashSet<RaceKey>, watching: DataRaces, mut all: DataRaces) {
+        let (Some(detector), Ok(())) = (watching.detector, all.conclude()) else {
             return;
+        };
+        let pairs = detector.pairs();
+        let mut left: HashSet<RaceKey> = all.keys().collect();
+        left.extend(self.merged(pairs.reports).iter().map(|race| self.key(race)));
+        // Pairs of places may be missing there.
+        let is_sure = all.outcome.not_kept == 0;
+        for i in 0..self.outcome.races.len() {
+            let race = &self.outcome.races[i];
+            let (key, report) = (self.key(race), race.in_order());
+            let orders = is_sure
+                && report.class == Class::DataRace
+                && seen.contains(&key)
+                && !left.contains(&key)
+                && !pairs.cut.contains(&report.object);
+            self.outcome.races[i].barrier = orders.then(|| self.barrier_between(&report)).flatten();
+        }
+    }
+
+    /// The first barrier that comes after the first of two accesses, also in a loop's next round, and leaves out
+    /// their space.
+    fn barrier_between(&self, report: &Report) -> Option<Barrier> {
+        let [first, second] =
+            [&report.first, &report.second].map(|party| self.site(party).instruction);
+        let leaves_out = |b: &&Barrier| !self.names(b, report.object);
+        let mut candidates = self.barriers.iter().filter(leaves_out);
+        let mut behind = candidates.clone().filter(|b| b.instruction > first);
+        let between = behind.find(|b| first > second || b.instruction < second);
+        between.or_else(|| candidates.next()).copied()
+    }
+
+    /// Takes what a look at the racy locations has found: all pairs of places, which it gives.
+    fn learn_pairs(&mut self, second: DataRaces) -> HashSet<RaceKey> {
+        let mut seen = HashSet::new();
+        let (Some(detector), Some((_, unpaired))) = (second.detector, second.look_at) else {
+            return seen;
         };
         for (i, race) in self.outcome.races.iter_mut().enumerate() {
             let line = |site: u32| match self.sites[site as usize].span {
@@ -151,6 +244,7 @@ impl DataRaces {
         let pairs = detector.pairs();
         self.outcome.cut = pairs.cut;
         for mut race in self.merged(pairs.reports) {
+            seen.insert(self.key(&race));
             match known.get(&self.key(&race)) {
                 // Other places may have been the first to race at some of its locations.
                 Some(at) => {
@@ -164,6 +258,7 @@ impl DataRaces {
                 }
             }
         }
+        seen
     }
 
     /// The number by which the run calls an object of the detector's.
@@ -188,6 +283,12 @@ impl DataRaces {
     /// is done where.
     pub(crate) fn keys(&self) -> impl Iterator<Item = RaceKey> + '_ {
         self.outcome.races.iter().map(|race| self.key(race))
+    }
+
+    /// The same, of races that no barrier would order if it named more spaces.
+    pub(crate) fn keys_of_data_races(&self) -> impl Iterator<Item = RaceKey> + '_ {
+        let races = self.outcome.races.iter();
+        races.filter(|r| r.barrier.is_none()).map(|r| self.key(r))
     }
 
     fn key(&self, race: &Race) -> RaceKey {
@@ -330,6 +431,17 @@ impl DataRaces {
         if let Some(why) = &race.why {
             return why.clone();
         }
+        if let Some(barrier) = &race.barrier {
+            let line = match barrier.span {
+                span if span.source.is_some() => format!(" on line {}", span.start.line),
+                _ => String::new(),
+            };
+            return format!(
+                "put `barrier {} [{}]` beside the barrier{line}",
+                barrier.scope.name(),
+                space.name()
+            );
+        }
         let instruction = |p: &RacingAccess| self.site(p).instruction;
         let (a, b) = (instruction(first), instruction(second));
         let advice = self.advice.as_ref();
@@ -421,6 +533,14 @@ impl DataRaces {
                     "`{location}` is {then} twice, by {whom} and by another, and nothing orders the two{more}"
                 ),
             ),
+            Class::DataRace if race.barrier.is_some() => (
+                Rule::ExecutionOnlyBarrier,
+                format!(
+                    "`{location}` is {then} by {whom} and {did} by {who}, and the barrier between the \
+                     two does not order `{}`{more}",
+                    about.name
+                ),
+            ),
             Class::DataRace => (
                 Rule::DataRace,
                 format!(
@@ -439,10 +559,17 @@ impl DataRaces {
         let diagnostic = Diagnostic::error(rule, b.span, message)
             .labelled(format!("{then} here by {whom}"))
             .help(self.help(race, about.space));
-        if a.span == b.span && did == then {
-            return diagnostic;
+        let diagnostic = match a.span == b.span && did == then {
+            true => diagnostic,
+            false => diagnostic.and(a.span, format!("{did} here by {who}")),
+        };
+        match &race.barrier {
+            Some(barrier) => diagnostic.and(
+                barrier.span,
+                format!("this barrier does not order `{}`", about.name),
+            ),
+            None => diagnostic,
         }
-        diagnostic.and(a.span, format!("{did} here by {who}"))
     }
 }
 
@@ -464,6 +591,23 @@ fn spaces_of(spaces: Spaces) -> race::Spaces {
     ];
     let named = pairs.into_iter().filter(|(s, _)| spaces.contains(*s));
     named.fold(race::Spaces::NONE, |all, (_, space)| all.with(space))
+}
+
+fn barriers_of(kernel: &Kernel) -> Vec<Barrier> {
+    let mut barriers = Vec::new();
+    let mut instruction = 0;
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Barrier { scope, spaces } = inst.kind {
+            barriers.push(Barrier {
+                instruction,
+                span: inst.span,
+                scope,
+                spaces: spaces_of(spaces),
+            });
+        }
+        instruction += 1;
+    });
+    barriers
 }
 
 fn order_of(order: Order) -> race::Order {
@@ -545,7 +689,10 @@ impl Observer for DataRaces {
     fn begin(&mut self, launch: &Launch) -> Result<(), Diagnostic> {
         let look_at = self.look_at.take();
         let race_free = std::mem::take(&mut self.race_free);
-        *self = DataRaces::new(self.memory_limit_bytes).but(race_free);
+        *self = DataRaces {
+            names_all: self.names_all,
+            ..DataRaces::new(self.memory_limit_bytes).but(race_free)
+        };
         let (module, kernel) = (launch.module, launch.kernel);
         // Acquire and release make the verdict one of the schedules tried anyway.
         let mixed = match crate::verdict::orders_anything(kernel) {
@@ -598,6 +745,7 @@ impl Observer for DataRaces {
         };
         let detector = detector.map_err(|e| self.limit(&e))?;
         self.advice = look_at.is_none().then(|| Advice::of(module, kernel));
+        self.barriers = barriers_of(kernel);
         self.look_at = look_at;
         self.detector = Some(detector);
         self.about = launch.objects.to_vec();
@@ -800,7 +948,10 @@ impl Observer for DataRaces {
             return;
         };
         if let Some(detector) = &mut self.detector {
-            let spaces = spaces_of(spaces);
+            let spaces = match self.names_all {
+                true => ALL_SPACES,
+                false => spaces_of(spaces),
+            };
             let result = match scope {
                 Scope::Simdgroup => {
                     let simdgroup = detector.simdgroup(threadgroup, who.simdgroup);
@@ -872,6 +1023,7 @@ impl Race {
             swapped,
             further: false,
             why: None,
+            barrier: None,
         }
     }
 

@@ -633,6 +633,40 @@ Check {
     /// a finding of its own, the first eight of each object are shown. Put a barrier of the right scope
     /// and space between the two, make both atomic, or give each thread a location of its own.
     DataRace "data-race",
+    /// Two threads access one location as in a `data-race`, and between the two they meet at a barrier which does not
+    /// name the space of that location (R6).
+    ///
+    /// The barrier makes threads wait, and orders the accesses to the spaces that it names; with none, such as
+    /// `mem_none` in Metal, it orders no memory (O2, O7). So what a thread stored before it need not be what another
+    /// loads behind it. On many devices it mostly is, which hides the mistake. Name the space at the barrier.
+    ///
+    /// Wrong:
+    /// ```inv
+    /// kernel @k(%y: device write u32) threadgroup(32) {
+    ///     %tile = alloc threadgroup u32[32]
+    ///     %t = thread_index_in_threadgroup
+    ///     %last = const u32 31
+    ///     %r = sub %last, %t
+    ///     store %tile[%t], %t
+    ///     barrier threadgroup [device]
+    ///     %v = load %tile[%r]
+    ///     store %y[%t], %v
+    /// }
+    /// ```
+    /// Right:
+    /// ```inv
+    /// kernel @k(%y: device write u32) threadgroup(32) {
+    ///     %tile = alloc threadgroup u32[32]
+    ///     %t = thread_index_in_threadgroup
+    ///     %last = const u32 31
+    ///     %r = sub %last, %t
+    ///     store %tile[%t], %t
+    ///     barrier threadgroup [threadgroup]
+    ///     %v = load %tile[%r]
+    ///     store %y[%t], %v
+    /// }
+    /// ```
+    ExecutionOnlyBarrier "execution-only-barrier",
     /// Threads store one and the same value to one location, and nothing orders the stores (R3).
     ///
     /// The outcome is the same in any order, and the last line of a report says whether in every

@@ -454,7 +454,7 @@ pub fn run(module: &Verified, kernel: &str, launch: &Spelled) -> Result<Vec<Diag
     let counts = |d: &Diagnostic| {
         matches!(
             d.rule,
-            Rule::DataRace | Rule::EqualStores | Rule::OutOfBounds
+            Rule::DataRace | Rule::ExecutionOnlyBarrier | Rule::EqualStores | Rule::OutOfBounds
         )
     };
     Ok(report.diagnostics.into_iter().filter(counts).collect())

@@ -390,7 +390,7 @@ fn named(report: &Report) -> (Class, Option<Pairs>) {
     let (mut worst, mut pairs) = (Class::None, Some(Pairs::new()));
     for d in &report.diagnostics {
         let class = match d.rule {
-            Rule::DataRace => Class::DataRace,
+            Rule::DataRace | Rule::ExecutionOnlyBarrier => Class::DataRace,
             Rule::EqualStores => Class::EqualStores,
             Rule::UninitialisedRead
             | Rule::NeverWaited

@@ -991,7 +991,7 @@ fn named(report: &Report) -> BTreeSet<Race> {
             continue;
         }
         let class = match d.rule {
-            Rule::DataRace => Class::DataRace,
+            Rule::DataRace | Rule::ExecutionOnlyBarrier => Class::DataRace,
             Rule::EqualStores => Class::EqualStores,
             Rule::UninitialisedRead | Rule::UnorderedAtomics => continue,
             _ => panic!("not expected: {d}"),

@@ -50,7 +50,13 @@ fn no_proof_admits_a_run_line_that_the_checkers_report() {
                     let found = check(&module, name, &bound.dispatch, &bound.args, &options);
                     let found = found.expect("it runs");
                     let counts = |rule| {
-                        [Rule::DataRace, Rule::EqualStores, Rule::OutOfBounds].contains(&rule)
+                        [
+                            Rule::DataRace,
+                            Rule::ExecutionOnlyBarrier,
+                            Rule::EqualStores,
+                            Rule::OutOfBounds,
+                        ]
+                        .contains(&rule)
                     };
                     let first = found.diagnostics.iter().find(|d| counts(d.rule));
                     assert!(

@@ -22,7 +22,15 @@ fn is_broken(module: &Verified, case: &Case) -> Option<bool> {
     options.run.step_limit = 200_000;
     let args = case.args().ok()?;
     let found = check(module, &case.kernel().name, &case.dispatch, &args, &options).ok()?;
-    let counts = |rule| [Rule::DataRace, Rule::EqualStores, Rule::OutOfBounds].contains(&rule);
+    let counts = |rule| {
+        [
+            Rule::DataRace,
+            Rule::ExecutionOnlyBarrier,
+            Rule::EqualStores,
+            Rule::OutOfBounds,
+        ]
+        .contains(&rule)
+    };
     Some(found.diagnostics.iter().any(|d| counts(d.rule)))
 }
 

@@ -135,7 +135,15 @@ fn assert_clean(module: &Verified, case: &Case, report: &Report, seed: u64) -> b
     let Ok(found) = found else {
         return false;
     };
-    let counts = |rule| [Rule::DataRace, Rule::EqualStores, Rule::OutOfBounds].contains(&rule);
+    let counts = |rule| {
+        [
+            Rule::DataRace,
+            Rule::ExecutionOnlyBarrier,
+            Rule::EqualStores,
+            Rule::OutOfBounds,
+        ]
+        .contains(&rule)
+    };
     let first = found.diagnostics.iter().find(|d| counts(d.rule));
     assert!(
         first.is_none(),
