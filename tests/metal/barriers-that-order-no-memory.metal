@@ -18,14 +18,6 @@ kernel void other(device uint * y [[buffer(0)]], uint t [[thread_position_in_thr
 }
 // run: @other(y = zeros(64)) grid(64) threadgroup(64)
 
-kernel void of_simdgroup(device uint * y [[buffer(0)]], uint t [[thread_position_in_threadgroup]]) {
-    threadgroup uint tile[32];
-    tile[t] = t;
-    simdgroup_barrier(mem_flags::mem_none);
-    y[t] = tile[31 - t]; // error[execution-only-barrier]: tile
-}
-// run: @of_simdgroup(y = zeros(32)) grid(32) threadgroup(32)
-
 kernel void both(device uint * y [[buffer(0)]], uint t [[thread_position_in_threadgroup]]) {
     threadgroup uint tile[64];
     tile[t] = t;

@@ -74,6 +74,6 @@ kernel void races(texture2d<uint, access::read_write> sums [[texture(0)]], devic
                   uint i [[thread_position_in_threadgroup]]) {
     sums.write(uint4(i), uint2(i, 0));
     threadgroup_barrier(mem_flags::mem_device);
-    y[i] = sums.read(uint2(7 - i, 0)).x; // error[data-race]: sums
+    y[i] = sums.read(uint2(7 - i, 0)).x; // error[execution-only-barrier]: sums
 }
 // run: @races(sums = texture(r32uint, 8, 1), y = zeros(8)) grid(8) threadgroup(8)

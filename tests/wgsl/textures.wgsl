@@ -54,7 +54,7 @@ fn neighbours(@builtin(local_invocation_index) i: u32) {
 fn races(@builtin(local_invocation_index) i: u32) {
   textureStore(sums, vec2u(i, 0), vec4u(i));
   storageBarrier();
-  y[i] = textureLoad(sums, vec2u(7 - i, 0)).x; // error[data-race]: sums
+  y[i] = textureLoad(sums, vec2u(7 - i, 0)).x; // error[execution-only-barrier]: sums
 }
 // run: @races(sums = texture(r32uint, 8, 1), y = zeros(8)) groups(1)
 

@@ -29,6 +29,7 @@ fn quoted(statement: &str) -> Option<String> {
     let barrier = match statement {
         "barrier threadgroup [threadgroup]" => Some("workgroupBarrier()"),
         "barrier threadgroup [device]" => Some("storageBarrier()"),
+        "barrier threadgroup [texture]" => Some("textureBarrier()"),
         "barrier simdgroup [threadgroup]" | "barrier simdgroup [device]" => {
             Some("subgroupBarrier()")
         }
@@ -73,6 +74,10 @@ mod tests {
             (
                 "end the `if` on line 3 between them, put `barrier threadgroup [device]` there",
                 "end the `if` on line 3 between them, put `storageBarrier()` there",
+            ),
+            (
+                "put `barrier threadgroup [texture]` beside the barrier on line 4",
+                "put `textureBarrier()` beside the barrier on line 4",
             ),
             (
                 "use `atomic_add h[i], 1`, or `atomic_load`",
