@@ -775,6 +775,28 @@ f.cancel()
     assert done.stdout == "interrupted\n", done.stderr
 
 
+@needs_signals
+def test_ctrl_c_ends_the_wait_for_machine_code():
+    done = run(
+        SPIN
+        + """
+# Compiling so many loops takes seconds.
+loop = "for %i{0} = %zero to %n step %one {{\\n%v{0} = load %y[%i{0}]\\nstore %y[%i{0}], %v{0}\\n}}\\n"
+text = "kernel @long(%y: device read_write u32, %n: u32) {\\n%zero = const u32 0\\n%one = const u32 1\\n"
+text += "".join(map(loop.format, range(3000))) + "}"
+kernel = iv.load("long.inv", text=text)["long"]
+begun = time.monotonic()
+interrupt(0.2)
+try:
+    kernel.source("asm", threadgroup=64)
+    print("not interrupted in", time.monotonic() - begun)
+except KeyboardInterrupt:
+    print("interrupted" if time.monotonic() - begun < 1 else "late")
+"""
+    )
+    assert done.stdout == "interrupted\n", (done.stdout, done.stderr)
+
+
 def test_the_environment_limits_the_time_of_a_check(monkeypatch):
     monkeypatch.setenv("INVAR_TIME_LIMIT", "0.5")
     done = run(

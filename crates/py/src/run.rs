@@ -10,10 +10,11 @@ use invar::Error;
 use invar::emit::{self, AsyncCopies, Matrices, Target, emit};
 use invar_interp::{Arg, CheckOptions, Observer, Options, Verdict, check_observed};
 use invar_ir::{Const, ConstantKey, Diagnostics, Rule, Verified};
+use invar_runtime::leavable;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::away::{Signals, away};
+use crate::away::{Signals, away, interruptible};
 use crate::convert::{diagnostics, refuse, reported, scalar};
 use crate::device::{Given, Sizes, given};
 
@@ -152,12 +153,14 @@ impl Module {
             )?,
             matrices: one_of("kind of matrices", matrices, &Matrices::ALL, Matrices::name)?,
         };
-        away(py, || {
-            let module = self.verified()?;
-            emit(module, kernel, target, &options).map_err(|error| match error {
-                Error::Runtime { message, .. } => refuse(message),
-                Error::Diagnostics(errors) => diagnostics(&self.module, &errors),
-            })
+        let module = away(py, || self.verified())?.clone();
+        let name = kernel.to_string();
+        let written = interruptible(py, || {
+            leavable(kernel, move || emit(&module, &name, target, &options))
+        })?;
+        written.map_err(|error| match error {
+            Error::Runtime { message, .. } => refuse(message),
+            Error::Diagnostics(errors) => diagnostics(&self.module, &errors),
         })
     }
 
@@ -228,10 +231,14 @@ impl Module {
     /// `invar check` with which the launch that breaks it is run, and what is found there as text and as
     /// JSON.
     fn prove(&self, py: Python<'_>, kernel: &str) -> PyResult<Proved> {
-        let verified = self.verified()?;
-        let options = invar_prove::Options::default();
-        let prove = || Ok::<_, PyErr>(invar_prove::prove(verified, kernel, &[], options));
-        let report = away(py, prove)?;
+        let verified = away(py, || self.verified())?.clone();
+        let name = kernel.to_string();
+        let prove = move || {
+            let options = invar_prove::Options::default();
+            Ok(invar_prove::prove(&verified, &name, &[], options))
+        };
+        let report = interruptible(py, || leavable(kernel, prove))?;
+        let report = report.map_err(|error| refuse(error.to_string()))?;
         let report = report.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
         let findings = report.counterexample.as_ref();
         let findings = findings.map_or(&[][..], |found| &found.findings);

@@ -11,6 +11,7 @@
 
 mod argument;
 mod backend;
+mod background;
 mod buffer;
 mod bytes;
 #[allow(dead_code, reason = "only devices that compile keep what they made")]
@@ -46,6 +47,7 @@ mod uses;
 
 pub use argument::{Arg, Components};
 pub use backend::CompileOptions;
+pub use background::leavable;
 pub use buffer::{Buffer, Element, Scope, ScopedBuffer, scope};
 pub use bytes::{BufferSlice, ByteBuffer};
 pub use cache::cache_refusal;

@@ -1,30 +1,19 @@
-//! Compilations, each on a thread of its own, so that a caller that waits for one can leave: when the time allowed is
-//! over, at Ctrl-C, when the dispatch is cancelled. LLVM cannot be interrupted. What was left goes on, and serves
-//! the next caller.
-//!
-//! A process may end with compilations under way; then it ends without taking down what they use.
+//! Compilations in the background, so that a caller that waits for one can leave: when the time allowed is over, at
+//! Ctrl-C, when the dispatch is cancelled. What was left goes on, and serves the next caller.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, Once, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use invar_ir::Rule;
-use invar_ir::room::{COMPILER_BYTES, with_room};
 
 use crate::Error;
-use crate::error::failed;
+use crate::background::{self, LOOK};
 use crate::fork;
 use crate::interrupt;
 use crate::sync::lock;
 
-/// How often a thread that waits looks whether it may go on waiting.
-const LOOK: Duration = Duration::from_millis(20);
 /// No time limit ends a compilation sooner: it is not what the limit is for.
 const LEAST: Duration = Duration::from_secs(2);
-
-/// How many compilations are under way.
-static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
 
 /// Something that is being compiled, or was.
 pub(crate) struct Compilation<T> {
@@ -53,30 +42,12 @@ impl<T: Clone + Send + 'static> Compilation<T> {
             result: Mutex::new(None),
             done: Condvar::new(),
         });
-        let work = Arc::new(Mutex::new(Some(work)));
-        let (own, there) = (compilation.clone(), work.clone());
-        end_without_destructors();
-        UNDER_WAY.fetch_add(1, Ordering::AcqRel);
-        let builder = std::thread::Builder::new()
-            .name("invar-compiler".to_string())
-            .stack_size(2 * COMPILER_BYTES);
-        let started = builder.spawn(move || own.run(&there));
-        if started.is_err() {
-            // Where no thread can be had, the caller cannot leave.
-            with_room(COMPILER_BYTES, || compilation.run(&work));
-        }
+        let own = compilation.clone();
+        background::begin(work, move |result| {
+            *lock(&own.result) = Some(result);
+            own.done.notify_all();
+        });
         compilation
-    }
-
-    fn run(&self, work: &Mutex<Option<impl FnOnce() -> Result<T, Error>>>) {
-        let Some(work) = lock(work).take() else {
-            return;
-        };
-        let result = catch_unwind(AssertUnwindSafe(work))
-            .unwrap_or_else(|panic| Err(failed("compiler", &*panic)));
-        *lock(&self.result) = Some(result);
-        self.done.notify_all();
-        UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Whether a thread of this process ends it, or has.
@@ -152,34 +123,6 @@ impl<T: Clone + Send + 'static> Compilation<T> {
     }
 }
 
-/// Lets the process end at once where compilations are under way: they use what LLVM takes down at the end.
-fn end_without_destructors() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        {
-            use std::ffi::{c_int, c_void};
-
-            unsafe extern "C" {
-                fn on_exit(f: extern "C" fn(c_int, *mut c_void), about: *mut c_void) -> c_int;
-                fn fflush(file: *mut c_void) -> c_int;
-                fn _exit(status: c_int) -> !;
-            }
-            extern "C" fn leave(status: c_int, _: *mut c_void) {
-                if UNDER_WAY.load(Ordering::Acquire) > 0 {
-                    // SAFETY: without a file it writes out all of them; and then the process is gone.
-                    unsafe {
-                        fflush(std::ptr::null_mut());
-                        _exit(status)
-                    }
-                }
-            }
-            // SAFETY: the function unwinds not. Where there is no memory to note it, the process ends as others do.
-            let _ = unsafe { on_exit(leave, std::ptr::null_mut()) };
-        }
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,12 +162,5 @@ mod tests {
         drop(closed);
         assert_eq!(compilation.wait(&patience(None, &|| true)), Ok(7));
         assert_eq!(compilation.wait(&patience(limit, &|| false)), Ok(7));
-    }
-
-    #[test]
-    fn a_panic_is_an_error() {
-        let broken: Arc<Compilation<u32>> = Compilation::begin(|| panic!("no such register"));
-        let error = broken.wait(&patience(None, &|| true)).unwrap_err();
-        assert!(error.to_string().contains("no such register"), "{error}");
     }
 }
