@@ -36,6 +36,7 @@ The parts that it is made of are crates of their own, for programs that need one
 | [`invar-prove`](rustdoc/invar_prove/index.html) | proofs for every launch |
 | [`invar-layout`](rustdoc/invar_layout/index.html) | layouts |
 | [`invar-texture`](rustdoc/invar_texture/index.html) | pixel formats and samples |
+| [`invar-cache`](rustdoc/invar_cache/index.html) | what is kept on disk |
 | [`invar-codegen`](rustdoc/invar_codegen/index.html) | passes, and the writers of MSL and WGSL |
 | [`invar-llvm`](rustdoc/invar_llvm/index.html) | the CPU compiler |
 | [`invar-runtime`](rustdoc/invar_runtime/index.html) | devices, buffers, programs and queues |

@@ -24,7 +24,7 @@ pub fn load() -> Result<(), String> {
     clippy::unnecessary_wraps,
     reason = "a library that is loaded may be missing"
 )]
-pub(crate) fn identity() -> Result<String, String> {
+pub fn identity() -> Result<String, String> {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: the three numbers are there to be written.
     unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };

@@ -97,7 +97,7 @@ pub mod workarounds;
 mod zones;
 
 pub use compile::{Text, compile, compile_cold_paths, emit, lowered};
-pub use library::look_for;
+pub use library::{identity, look_for};
 pub use object::{KernelInfo, Object};
 pub use options::{CompileOptions, SIMDGROUP_SIZE};
 pub use program::{LoadError, Program};

@@ -43,7 +43,7 @@ pub fn load() -> Result<(), String> {
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn identity() -> Result<String, String> {
+pub fn identity() -> Result<String, String> {
     if let Some((path, file)) = usual_file() {
         let changed = file.modified().ok();
         let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());

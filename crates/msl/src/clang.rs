@@ -123,6 +123,8 @@ pub(crate) struct Compiled {
     /// The user's files, by the names that debug information has.
     pub files: HashMap<String, File>,
     pub constants: Vec<FunctionConstant>,
+    /// Whether it read no file but those, headers of our own and its own.
+    pub knows_files: bool,
 }
 
 /// What clang found wrong: a file, line and column, and a sentence.
@@ -147,16 +149,21 @@ pub(crate) enum Failure {
 /// # Errors
 /// There is none.
 pub fn find() -> Result<PathBuf, String> {
-    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    FOUND.get_or_init(look_for).clone()
+    found().clone().map(|(program, _)| program)
 }
 
-fn look_for() -> Result<PathBuf, String> {
+/// The program, and what it says of itself.
+pub(crate) fn found() -> &'static Result<(PathBuf, String), String> {
+    static FOUND: OnceLock<Result<(PathBuf, String), String>> = OnceLock::new();
+    FOUND.get_or_init(look_for)
+}
+
+fn look_for() -> Result<(PathBuf, String), String> {
     let [first, .., last] = RELEASES;
     if let Some(given) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
         return match release(&given) {
-            Some(release) if release >= first => Ok(PathBuf::from(given)),
-            Some(release) => Err(format!(
+            Some((release, about)) if release >= first => Ok((PathBuf::from(given), about)),
+            Some((release, _)) => Err(format!(
                 "the environment's {VARIABLE} names clang {release}: Metal sources need clang {first} or newer"
             )),
             None => Err(format!(
@@ -169,8 +176,10 @@ fn look_for() -> Result<PathBuf, String> {
     let brew = RELEASES.map(|n| OsString::from(format!("/opt/homebrew/opt/llvm@{n}/bin/clang")));
     let plain = [OsString::from("clang")];
     for name in numbered.into_iter().chain(brew).chain(plain) {
-        if release(&name).is_some_and(|n| (first..=last).contains(&n)) {
-            return Ok(PathBuf::from(name));
+        if let Some((release, about)) = release(&name)
+            && (first..=last).contains(&release)
+        {
+            return Ok((PathBuf::from(name), about));
         }
     }
     Err(format!(
@@ -179,25 +188,25 @@ fn look_for() -> Result<PathBuf, String> {
     ))
 }
 
-/// The release of a clang; Apple's, whose numbers are others, is none.
-fn release(program: &OsString) -> Option<u32> {
+/// The release of a clang, and all that it says; Apple's, whose numbers are others, is none.
+fn release(program: &OsString) -> Option<(u32, String)> {
     let output = Command::new(program).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     if text.starts_with("Apple") {
         return None;
     }
     let (_, rest) = text.split_once("clang version ")?;
-    rest.split('.').next()?.trim().parse().ok()
+    let release = rest.split('.').next()?.trim().parse().ok()?;
+    Some((release, text.into_owned()))
 }
 
-/// Compiles a source.
-pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
+/// Compiles a source, of which [`sources`] are what it and its files say.
+pub(crate) fn compile(request: &Request, sources: Sources) -> Result<Compiled, Failure> {
     let clang = find().map_err(Failure::Other)?;
     let folder = tempfile::Builder::new()
         .prefix("invar-msl-")
         .tempdir()
         .map_err(|e| Failure::Other(format!("no temporary folder: {e}")))?;
-    let sources = sources(request);
     let write = |path: &Path, text: &str| -> Result<(), Failure> {
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
         made.and_then(|()| fs::write(path, text))
@@ -253,6 +262,8 @@ pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
             json(&main.to_string_lossy())
         ),
     )?;
+    let read = folder.path().join("read");
+    command.arg("-MD").arg("-MF").arg(&read);
     command.arg("-o").arg(&ir).arg(&start);
     let Output { status, stderr, .. } = command
         .output()
@@ -270,22 +281,36 @@ pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
         return Err(Failure::Source(complaints, sources.files));
     }
     let ir = fs::read(&ir).map_err(|e| Failure::Other(format!("{}: {e}", path_text(&ir))))?;
+    let own = Command::new(&clang).arg("-print-resource-dir").output();
+    let own = own.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    let own = own.ok().filter(|own| !own.is_empty());
+    let is_known = |file: &String| {
+        let path = Path::new(file);
+        let key = absolute(path).to_string_lossy().into_owned();
+        path.starts_with(folder.path())
+            || own.as_ref().is_some_and(|own| path.starts_with(own))
+            || sources.files.contains_key(&key)
+    };
+    let read = fs::read(&read).unwrap_or_default();
+    let read = dependencies(&String::from_utf8_lossy(&read));
     Ok(Compiled {
         ir,
+        knows_files: !read.is_empty() && read.iter().all(is_known),
         files: sources.files,
         constants: sources.constants,
     })
 }
 
-struct Sources {
+/// The user's files, as they are and as clang gets them.
+pub(crate) struct Sources {
     /// Paths and texts for clang.
-    rewritten: Vec<(String, String)>,
-    files: HashMap<String, File>,
+    pub rewritten: Vec<(String, String)>,
+    pub files: HashMap<String, File>,
     constants: Vec<FunctionConstant>,
 }
 
 /// The source and what it includes of the user's, rewritten.
-fn sources(request: &Request) -> Sources {
+pub(crate) fn sources(request: &Request) -> Sources {
     let main = absolute(Path::new(request.name));
     let mut open = vec![(main, request.name.to_string(), request.text.to_string())];
     let mut found: Vec<(String, String, String)> = Vec::new();
@@ -348,6 +373,25 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+/// The files of a rule of `make`: behind the first colon, where a space or `#` of a name has `\` before it.
+fn dependencies(rule: &str) -> Vec<String> {
+    let (_, files) = rule.split_once(": ").unwrap_or_default();
+    let mut all = vec![String::new()];
+    let mut chars = files.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some('\n')) | ('\n' | ' ', _) => all.push(String::new()),
+            ('\\', Some(' ' | '#')) | ('$', Some('$')) => {
+                let last = all.last_mut();
+                last.into_iter().for_each(|file| file.extend(chars.next()));
+            }
+            (c, _) => all.last_mut().into_iter().for_each(|file| file.push(c)),
+        }
+    }
+    all.retain(|file| !file.is_empty());
+    all
 }
 
 fn json(text: &str) -> String {

@@ -9,6 +9,8 @@
 //! `loop` of jumps (`graph.rs`). Instructions point at the source's own lines (`places.rs`) and name the calls
 //! that led to them.
 //!
+//! What was translated is kept on disk (`kept.rs`).
+//!
 //! How the language and the memory model fit together, and what is not supported, is in `docs/metal.md`.
 //! Deliberately absent: a reader of C++, which clang is; other stages than compute.
 
@@ -26,6 +28,7 @@ mod clang;
 mod fields;
 mod flow;
 mod graph;
+mod kept;
 mod lanes;
 mod memory;
 mod needed;
@@ -39,7 +42,7 @@ mod translate;
 
 pub use advice::in_metal;
 pub use clang::find as find_clang;
-use clang::{Compiled, Failure, Request};
+use clang::{Compiled, Failure, Request, Sources};
 pub use invar_wgsl::directives;
 use places::Places;
 use translate::Translator;
@@ -84,8 +87,18 @@ impl Library {
     }
 
     fn translated(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
-        let compiled = self.compile(kernel)?;
+        let constants = self.checked_constants().map_err(one)?;
+        let request = self.request(kernel, &constants);
+        let sources = clang::sources(&request);
+        let place = kept::place(&request, &sources);
+        if let Some(kept) = place.as_ref().and_then(kept::Place::load) {
+            return Ok(kept);
+        }
+        let compiled = self.compiled(&request, sources)?;
         let all = self.translate(&compiled, &mut |name, _| kernel.is_none_or(|k| k == name))?;
+        if let Some(place) = place.filter(|_| compiled.knows_files && !all.entries.is_empty()) {
+            place.store(&all);
+        }
         match (all.entries.is_empty(), all.refused.first()) {
             (true, Some((_, errors))) => Err(errors.clone()),
             // Of the others of templates none was made.
@@ -148,16 +161,29 @@ impl Library {
 
     fn compile(&self, kernel: Option<&str>) -> Result<Compiled, Diagnostics> {
         let constants = self.checked_constants().map_err(one)?;
-        let request = Request {
+        let request = self.request(kernel, &constants);
+        self.compiled(&request, clang::sources(&request))
+    }
+
+    fn request<'a>(
+        &'a self,
+        kernel: Option<&'a str>,
+        constants: &'a HashMap<String, String>,
+    ) -> Request<'a> {
+        Request {
             name: &self.name,
             text: &self.text,
             includes: &self.includes,
             defines: &self.defines,
-            constants: &constants,
+            constants,
             kernel,
-        };
-        let compiled = clang::compile(&request).map_err(|failure| self.complaints(failure))?;
-        self.unknown_constants(&compiled, &constants).map_err(one)?;
+        }
+    }
+
+    fn compiled(&self, request: &Request, sources: Sources) -> Result<Compiled, Diagnostics> {
+        let compiled = clang::compile(request, sources).map_err(|f| self.complaints(f))?;
+        self.unknown_constants(&compiled, request.constants)
+            .map_err(one)?;
         Ok(compiled)
     }
 

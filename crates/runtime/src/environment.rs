@@ -40,12 +40,6 @@ pub(crate) fn check() -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether compiled kernels are kept on disk: `INVAR_CACHE`.
-#[allow(dead_code, reason = "the reference machine keeps nothing")]
-pub(crate) fn caches() -> bool {
-    !matches!(read(CACHE, caches_of), Ok(Some(false)))
-}
-
 /// The value of a variable; that of an empty one is none.
 pub(crate) fn read<T>(
     name: &str,

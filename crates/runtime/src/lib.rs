@@ -14,8 +14,6 @@ mod backend;
 mod background;
 mod buffer;
 mod bytes;
-#[allow(dead_code, reason = "only devices that compile keep what they made")]
-mod cache;
 mod capabilities;
 mod checked;
 #[cfg(feature = "cpu")]
@@ -50,13 +48,13 @@ pub use backend::CompileOptions;
 pub use background::leavable;
 pub use buffer::{Buffer, Element, Scope, ScopedBuffer, scope};
 pub use bytes::{BufferSlice, ByteBuffer};
-pub use cache::cache_refusal;
 pub use capabilities::{Capabilities, Feature};
 pub use device::Device;
 pub use environment::environment_time_limit;
 pub use error::Error;
 pub use executor::finish;
 pub use interrupt::interruptible;
+pub use invar_cache::cache_refusal;
 pub use print::on_print;
 pub use program::Program;
 pub use queue::{Queue, Submission};

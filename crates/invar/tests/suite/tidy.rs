@@ -40,10 +40,11 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Crates in the order of docs/architecture.md: each may depend only on earlier ones.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "invar-layout",
     "invar-texture",
     "invar-ir",
+    "invar-cache",
     "invar-interp",
     "invar-wgsl",
     "invar-codegen",

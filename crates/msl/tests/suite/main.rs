@@ -3,3 +3,5 @@
 #[path = "../../../wgsl/tests/suite/comments.rs"]
 mod comments;
 mod files;
+#[cfg(unix)]
+mod kept;

@@ -11,12 +11,12 @@ use invar_llvm::{
 };
 use invar_prove::condition::Launches;
 
-use crate::cache::{Cache, Key};
 use crate::capabilities::ALL_ATOMICS;
 use crate::device::Kind;
 use crate::executor::thread_limit;
 use crate::sync::lock;
 use crate::{Capabilities, Device, Error};
+use invar_cache::{Cache, Key};
 
 mod compiling;
 mod native;

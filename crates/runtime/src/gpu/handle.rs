@@ -16,10 +16,10 @@ use super::bind_groups::Groups;
 use super::clock::Stopwatch;
 use super::iteration_guard::IterationGuard;
 use super::submission_queue::SubmissionQueue;
-use crate::cache::Cache;
 use crate::error::{failed, fault};
 use crate::sync::lock;
 use crate::{Capabilities, Error};
+use invar_cache::Cache;
 
 /// An adapter that was opened. Cheap to clone.
 #[derive(Clone)]

@@ -18,10 +18,10 @@ use super::constants::CONSTANT_BYTES;
 use super::handle::{Gpu, guarded, reason, wait_for};
 use super::no_contraction;
 use super::variant::Variant;
-use crate::cache::Key;
 use crate::error::fault;
 use crate::sync::lock;
 use crate::{CompileOptions, Error};
+use invar_cache::Key;
 
 /// A kernel compiled for a GPU. Cheap to clone.
 #[derive(Clone)]

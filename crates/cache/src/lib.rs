@@ -1,30 +1,27 @@
-//! Compiled kernels on disk.
+//! What is kept on disk for later processes: compiled kernels, and kernels translated from sources of other languages.
 //!
 //! A folder of files, each named by the SHA-256 of everything that its contents follow from. A file is
 //! written beside its place and moved there, so that several processes can use one folder; it carries
 //! a checksum, and one that does not match counts as missing. When the folder outgrows its bound, the
 //! files that were not used for longest go. Every failure of the file system means only that a kernel
-//! is compiled again.
+//! is made again.
 //!
 //! What lies there is run, and a checksum says nothing of who made it. So the folder and its files must be this
 //! user's own, and no one else may be able to write them (`folder.rs`); a folder that is not so is not used, and
 //! [`cache_refusal`] says why.
 //!
 //! The folder is `INVAR_CACHE_DIR`, else `invar` in the user's cache folder; `INVAR_CACHE=0` turns it
-//! off.
+//! off. Deliberately absent: what the contents are, and what they follow from.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use invar_ir::diagnostic::path_text;
 use sha2::{Digest, Sha256};
-
-use crate::environment;
-use crate::sync::lock;
 
 mod folder;
 
@@ -42,12 +39,17 @@ const STALE: Duration = Duration::from_secs(24 * 3600);
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// What an entry is found by.
+///
+/// ```
+/// use invar_cache::Key;
+/// assert_ne!(Key::of(&[b"ab", b"c"]), Key::of(&[b"a", b"bc"]));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key([u8; 32]);
+pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of everything that a compiled kernel follows from.
-    pub(crate) fn of(parts: &[&[u8]]) -> Key {
+    /// The key of everything that an entry's contents follow from.
+    pub fn of(parts: &[&[u8]]) -> Key {
         let mut hash = Sha256::new();
         for part in parts {
             // Lengths keep two lists of parts apart that only divide the same bytes differently.
@@ -62,9 +64,9 @@ impl Key {
     }
 }
 
-/// A folder of compiled kernels.
+/// A folder of what was made before.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub struct Cache {
     folder: PathBuf,
     bound_bytes: u64,
     writes: AtomicU32,
@@ -72,8 +74,8 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// The cache that the environment asks for, if any.
-    pub(crate) fn from_environment() -> Option<Cache> {
-        if !environment::caches() {
+    pub fn from_environment() -> Option<Cache> {
+        if is_off() {
             return None;
         }
         let folder = folder_of(&|name| std::env::var_os(name))?;
@@ -84,7 +86,8 @@ impl Cache {
         Some(cache)
     }
 
-    pub(crate) fn new(folder: PathBuf, bound_bytes: u64) -> Cache {
+    /// A cache in a folder, of at most so many bytes.
+    pub fn new(folder: PathBuf, bound_bytes: u64) -> Cache {
         Cache {
             folder,
             bound_bytes,
@@ -109,7 +112,7 @@ impl Cache {
     }
 
     /// What was stored under a key, unless it is gone or damaged.
-    pub(crate) fn load(&self, key: &Key) -> Option<Vec<u8>> {
+    pub fn load(&self, key: &Key) -> Option<Vec<u8>> {
         // More than all entries may have together is none.
         let (mut file, used) = self.folder(false)?.read(&key.name(), self.bound_bytes)?;
         let mut bytes = Vec::new();
@@ -127,7 +130,7 @@ impl Cache {
     }
 
     /// Stores something under a key.
-    pub(crate) fn store(&self, key: &Key, contents: &[u8]) {
+    pub fn store(&self, key: &Key, contents: &[u8]) {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let Some(folder) = self.folder(true) else {
             return;
@@ -183,6 +186,16 @@ impl Cache {
     }
 }
 
+/// Whether the environment says that nothing is kept.
+fn is_off() -> bool {
+    std::env::var_os("INVAR_CACHE").is_some_and(|text| text.to_string_lossy().trim() == "0")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No panic can leave what it holds half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Why the folder that the environment asks for was not used.
 static REFUSAL: Mutex<Option<String>> = Mutex::new(None);
 
@@ -190,7 +203,7 @@ static REFUSAL: Mutex<Option<String>> = Mutex::new(None);
 /// can write: one sentence, to be shown. Kernels run all the same, compiled anew by each process.
 ///
 /// ```
-/// assert_eq!(invar_runtime::cache_refusal(), None);
+/// assert_eq!(invar_cache::cache_refusal(), None);
 /// ```
 pub fn cache_refusal() -> Option<String> {
     lock(&REFUSAL).clone()
@@ -392,7 +405,7 @@ mod tests {
         let limited = std::process::Command::new("sh")
             .args(["-c", "ulimit -f 0 && exec \"$0\" --exact \"$1\""])
             .arg(program)
-            .arg("cache::tests::a_limit_on_files_ends_no_process")
+            .arg("tests::a_limit_on_files_ends_no_process")
             .env(LIMITED, folder.path())
             .output()
             .expect("a shell");
