@@ -1048,8 +1048,8 @@ def requires(condition: str) -> None:
     """Requires something of every launch (S5): ``iv.requires("n * n <= length(a)")``.
 
     It compares sums of whole numbers, integer parameters, function constants, ``length(x)`` of a buffer,
-    ``width(t)``, ``height(t)`` and ``slices(t)`` of a texture, ``grid.x``, ``groups.x`` and
-    ``threadgroup.x``, and products of them; ``n % 4 == 0`` is a remainder. ``each v of column: v < n``
+    ``width(t)``, ``height(t)``, ``slices(t)`` and ``levels(t)`` of a texture, ``grid.x``, ``groups.x``
+    and ``threadgroup.x``, and products of them; ``n % 4 == 0`` is a remainder. ``each v of column: v < n``
     speaks of the elements of a buffer that the kernel only reads, ``ascending row`` of their order. A
     launch whose numbers break it is refused; the checked device also looks at what buffers hold.
     ``iv.prove`` takes it as given.

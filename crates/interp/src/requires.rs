@@ -51,6 +51,10 @@ impl Numbers<'_> {
                 Given::Texture { shape, .. } => size(shape.extents(), dim),
                 Given::Scalar(_) | Given::Buffer { .. } | Given::ThreadgroupLength(_) => None,
             },
+            LaunchNumber::Levels(place) => match self.args.get(place as usize)? {
+                Given::Texture { shape, .. } => Some(shape.levels.into()),
+                Given::Scalar(_) | Given::Buffer { .. } | Given::ThreadgroupLength(_) => None,
+            },
             LaunchNumber::Constant(_) | LaunchNumber::Element => None,
         }
     }

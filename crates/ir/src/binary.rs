@@ -538,7 +538,8 @@ impl Walk<'_> {
             match number {
                 LaunchNumber::Argument(id)
                 | LaunchNumber::Length(id)
-                | LaunchNumber::Texels(id, _) => {
+                | LaunchNumber::Texels(id, _)
+                | LaunchNumber::Levels(id) => {
                     check_id("parameter", id, params)?;
                 }
                 LaunchNumber::Constant(id) => {

@@ -50,6 +50,8 @@ pub enum LaunchNumber {
     Element,
     /// Texels of a texture in a direction, by the place of its parameter: in a row, rows, and slices or elements.
     Texels(u32, Dim),
+    /// Levels of a texture, by the place of its parameter.
+    Levels(u32),
 }
 
 /// A whole number times numbers of a launch.
@@ -401,6 +403,7 @@ impl Words<'_> {
             },
             LaunchNumber::Length(i) => format!("length({})", self.param(i)),
             LaunchNumber::Texels(i, d) => format!("{}({})", extent_name(d), self.param(i)),
+            LaunchNumber::Levels(i) => format!("levels({})", self.param(i)),
             LaunchNumber::Element => self.name('%', self.element),
             LaunchNumber::Grid(_) | LaunchNumber::Groups(_) | LaunchNumber::Threadgroup(_) => {
                 number.to_string()
@@ -420,6 +423,7 @@ impl fmt::Display for LaunchNumber {
             LaunchNumber::Constant(i) => write!(f, "function constant {i}"),
             LaunchNumber::Length(i) => write!(f, "the length of argument {i}"),
             LaunchNumber::Texels(i, d) => write!(f, "the {} of argument {i}", extent_name(*d)),
+            LaunchNumber::Levels(i) => write!(f, "the levels of argument {i}"),
             LaunchNumber::Element => f.write_str("the element"),
         }
     }

@@ -24,7 +24,7 @@ impl Number {
             LaunchNumber::Groups(dim) => Number::Groups(dim),
             LaunchNumber::Threadgroup(dim) => Number::Threadgroup(dim),
             LaunchNumber::Texels(place, dim) => Number::Texels(place as usize, dim),
-            LaunchNumber::Element => return None,
+            LaunchNumber::Element | LaunchNumber::Levels(_) => return None,
         })
     }
 }

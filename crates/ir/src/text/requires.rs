@@ -15,7 +15,7 @@ use crate::requires::{
 };
 use crate::rules::Rule;
 use crate::span::Span;
-use crate::texture::extent_name;
+use crate::texture::{Dimension, extent_name};
 
 /// What requirements may name.
 pub(super) struct Names<'k> {
@@ -159,21 +159,24 @@ impl<'a> Parser<'a> {
     }
 
     /// A texture that has a size in a direction, by the place of its parameter.
-    fn texture_of_extent(&mut self, names: &Names<'_>, d: Dim) -> Parsed<u32> {
+    /// The name of a texture of those that have something: a size in a direction, or levels.
+    fn texture_with(
+        &mut self,
+        names: &Names<'_>,
+        what: &str,
+        has: impl Fn(Dimension) -> bool,
+    ) -> Parsed<u32> {
         let (place, span) = self.parameter_number(names, "a texture")?;
         let param = &names.kernel.params[place];
         let name = shorten(&param.name);
         let (message, help) = match &param.kind {
-            ParamKind::Texture(texture) if texture.dimension.has_extent(d) => {
+            ParamKind::Texture(texture) if has(texture.dimension) => {
                 return Ok(place as u32);
             }
             ParamKind::Texture(texture) => (
-                format!(
-                    "`{name}` is a {}, which has no {}",
-                    texture.name(),
-                    extent_name(d)
-                ),
-                "all have `width`, those with rows `height`, and those with a third coordinate `slices`",
+                format!("`{name}` is a {}, which has no {what}", texture.name()),
+                "all have `width`, those with rows `height`, those with a third coordinate `slices`, and those of \
+                 two dimensions and cubes `levels`",
             ),
             ParamKind::Buffer { .. }
             | ParamKind::Constant { .. }
@@ -302,9 +305,16 @@ impl<'a> Parser<'a> {
         {
             self.bump();
             self.expect("(")?;
-            let texture = self.texture_of_extent(names, d)?;
+            let texture = self.texture_with(names, extent_name(d), |t| t.has_extent(d))?;
             self.expect(")")?;
             return Ok(LaunchNumber::Texels(texture, d));
+        }
+        if word == Some("levels") && (names.sigils || self.followed_by("(")) {
+            self.bump();
+            self.expect("(")?;
+            let texture = self.texture_with(names, "levels", Dimension::has_levels)?;
+            self.expect(")")?;
+            return Ok(LaunchNumber::Levels(texture));
         }
         if let Some(make) = word.and_then(sizes)
             && (names.sigils || self.followed_by("."))
@@ -319,7 +329,8 @@ impl<'a> Parser<'a> {
             return Ok(make(dim));
         }
         const NUMBER: &str = "a whole number, an integer parameter, `length(...)`, `width(...)`, \
-                              `height(...)`, `slices(...)`, `grid.x`, `groups.x` or `threadgroup.x`";
+                              `height(...)`, `slices(...)`, `levels(...)`, `grid.x`, `groups.x` or \
+                              `threadgroup.x`";
         if let (Kind::Value(Name::Named(name)), true) = (&self.token.kind, names.sigils)
             && element == Some(&**name)
         {

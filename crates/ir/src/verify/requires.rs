@@ -186,6 +186,10 @@ impl Check<'_> {
                 Some(ParamKind::Texture(texture)) if texture.dimension.has_extent(d) => {}
                 Some(_) | None => self.malformed("asks for a size of what is no such texture"),
             },
+            LaunchNumber::Levels(i) => match params.get(i as usize).map(|p| &p.kind) {
+                Some(ParamKind::Texture(texture)) if texture.dimension.has_levels() => {}
+                Some(_) | None => self.malformed("asks for the levels of what has none"),
+            },
             LaunchNumber::Element if !of_each => self.malformed("has an element of no buffer"),
             LaunchNumber::Grid(_)
             | LaunchNumber::Groups(_)

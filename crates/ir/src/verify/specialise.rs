@@ -164,6 +164,7 @@ fn fix_requirements(module: &Module, kernel: &mut Kernel, constants: &[i128], er
         LaunchNumber::Argument(_)
         | LaunchNumber::Length(_)
         | LaunchNumber::Texels(..)
+        | LaunchNumber::Levels(_)
         | LaunchNumber::Grid(_)
         | LaunchNumber::Groups(_)
         | LaunchNumber::Threadgroup(_)

@@ -99,7 +99,7 @@ pub fn expand(
         let numbers = r.comparison().map(Comparison::numbers).unwrap_or_default();
         !numbers
             .iter()
-            .any(|n| matches!(n, LaunchNumber::Texels(..)))
+            .any(|n| matches!(n, LaunchNumber::Texels(..) | LaunchNumber::Levels(_)))
     });
     let mut textures: Vec<Option<Texture>> = Vec::new();
     for (number, form) in forms.iter().enumerate() {
