@@ -21,6 +21,8 @@ TREE = ROOT / "target" / "prove-mutants"
 VALUE, KERNEL, SHAPE = "src/value.rs", "src/kernel.rs", "src/shape.rs"
 PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
 REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
+TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
+QUERY = "src/query.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -33,8 +35,7 @@ MUTANTS = [
     ("no-division-by-zero", VALUE,
      "let fact = if b.low >= 1 {", "let fact = if BROKEN || b.low >= 1 {"),
     ("masks-keep-one-less", VALUE,
-     "return self.floor(q, &a, mask + 1).map(|(_, rest)| rest);",
-     "return self.floor(q, &a, mask + i128::from(!BROKEN)).map(|(_, rest)| rest);"),
+     ".floor_of_bits(q, &a, mask + 1)", ".floor_of_bits(q, &a, mask + i128::from(!BROKEN))"),
     ("xor-as-or", VALUE,
      "form: a.form.plus(-2, &both)?.shifted(mask)?,",
      "form: a.form.plus(if BROKEN { -1 } else { -2 }, &both)?.shifted(mask)?,"),
@@ -119,15 +120,9 @@ MUTANTS = [
      "                    return Some(Formula::FALSE);\n",
      "                    return Some(if BROKEN { Formula::TRUE } else { Formula::FALSE });\n"),
     # Memory.
-    ("what-is-written-is-the-same", VALUE,
-     "if !plain || !scalar.is_integer() || !fixed {",
-     "if !plain || !scalar.is_integer() || !(fixed || BROKEN) {"),
-    ("all-elements-are-equal", VALUE,
-     "q.say(Some(Formula::any([apart, equal])));",
-     "q.say(Some(if BROKEN { equal } else { Formula::any([apart, equal]) }));"),
     ("vectors-are-their-first", KERNEL,
-     "Extent::Width(Width::Run(n)) => Some((index.form, i128::from(n))),",
-     "Extent::Width(Width::Run(n)) => Some((index.form, if BROKEN { 1 } else { i128::from(n) })),"),
+     "Extent::Width(Width::Run(n)) => Some((index.form, i128::from(*n))),",
+     "Extent::Width(Width::Run(n)) => Some((index.form, if BROKEN { 1 } else { i128::from(*n) })),"),
     ("groups-are-as-wide-as-elements", KERNEL,
      "Some((index.form.times(n)?, n))",
      "Some((index.form.times(if BROKEN { 1 } else { n })?, n))"),
@@ -153,19 +148,15 @@ MUTANTS = [
      "return self.fitted(q, t, value, a.form, (a.low, a.high));\n            }\n            Op::Extract"),
     # Textures.
     ("textures-are-larger-by-one", KERNEL,
-     "within(&index.form, &texels.form)?.negated()",
-     "within(&index.form, &texels.form.shifted(i128::from(BROKEN))?)?.negated()"),
-    ("textures-have-a-size-in-one-direction", KERNEL,
-     "Extent::Texel(at) => Dim::ALL\n                .into_iter()\n",
-     "Extent::Texel(at) => Dim::ALL\n                .into_iter()\n"
-     "                .take(if BROKEN { 1 } else { 3 })\n"),
-    ("elements-of-arrays-of-textures-have-no-end", KERNEL,
-     "Extent::Sample(element) => element.map",
-     "Extent::Sample(element) => element.filter(|_| !BROKEN).map"),
-    ("texels-are-in-one-slice", KERNEL,
-     "all.push(within(&at_a[d as usize], &texels)?);",
-     "all.push(if BROKEN && d == Dim::Z { Formula::eq(&at_a[2], &Linear::constant(0))? } else { "
-     "within(&at_a[d as usize], &texels)? });"),
+     "within(&index.form, &end.form)?.negated()",
+     "within(&index.form, &end.form.shifted(i128::from(BROKEN))?)?.negated()"),
+    ("textures-have-a-size-in-one-direction", TEXTURES,
+     "counted.map(coordinate).chain(level).collect()",
+     "counted.take(if BROKEN { 1 } else { 9 }).map(coordinate).chain(level).collect()"),
+    ("texels-are-in-one-slice", TEXTURES,
+     "inside.push(within(&index, &end.form)?);",
+     "inside.push(if BROKEN && among == Among::Texels(Dim::Z) { Formula::eq(&index, &Linear::constant(0))? } "
+     "else { within(&index, &end.form)? });"),
     # Races.
     ("atomics-conflict-with-nothing", KERNEL,
      "writes && !(atomic(a) && atomic(b))",
@@ -220,6 +211,63 @@ MUTANTS = [
      "                    if counts && !BROKEN {\n                        edges.extend(next);"),
     ("barriers-stop-nothing", SHAPE,
      "if stops.contains(&edge.to) {", "if !BROKEN && stops.contains(&edge.to) {"),
+    # Textures.
+    ("levels-have-all-texels", TEXTURES,
+     "q.say(either_or_one(&texels.form, &halved.form));",
+     "q.say(either_or_one(&texels.form, if BROKEN { &first.form } else { &halved.form }));"),
+    ("levels-are-all-there", TEXTURES,
+     "Among::Levels => Some(self.levels(q, site.memory)),",
+     "Among::Levels if BROKEN => Some(Int::constant(MOST_LEVELS)),\n"
+     "            Among::Levels => Some(self.levels(q, site.memory)),"),
+    ("the-next-level-is-a-third", TEXTURES,
+     "let (halved, _) = self.floor(q, &whole, 2)?;",
+     "let (halved, _) = self.floor(q, &whole, if BROKEN { 3 } else { 2 })?;"),
+    ("no-level-has-a-texel", TEXTURES,
+     "let absent = Formula::all([there.negated()?, none]);",
+     "let absent = Formula::all([there.negated()?, if BROKEN { all.clone() } else { none }]);"),
+    ("the-first-level-is-another", TEXTURES,
+     "at.push(Linear::constant(0));", "at.push(Linear::constant(i128::from(BROKEN)));"),
+    ("levels-are-one-place", TEXTURES,
+     "let level = texel.level.map(|index| Direction {",
+     "let level = texel.level.filter(|_| !BROKEN).map(|index| Direction {"),
+    ("cubes-have-seven-faces", TEXTURES,
+     "(2, Some(_)) => Among::Parts(FACES),", "(2, Some(_)) => Among::Parts(FACES + i128::from(BROKEN)),"),
+    ("cubes-have-five-slices", TEXTURES,
+     "false => vec![FACES],", "false => vec![FACES - i128::from(BROKEN)],"),
+    ("faces-are-as-high-as-they-like", TEXTURES,
+     "if d == Dim::Y && dimension.is_cube() {", "if !BROKEN && d == Dim::Y && dimension.is_cube() {"),
+    ("texels-have-four-samples", TEXTURES,
+     "let one: Option<Vec<Formula>> = SAMPLES.into_iter().map(one).collect();",
+     "let one: Option<Vec<Formula>> = SAMPLES.into_iter().skip(usize::from(BROKEN)).map(one).collect();"),
+    ("samples-are-of-any-element", TEXTURES,
+     "let element = element.filter(|_| is_array)", "let element = element.filter(|_| is_array && !BROKEN)"),
+    ("elements-are-rows", TEXTURES,
+     "(2, None) => Among::Texels(Dim::Z),",
+     "(2, None) => Among::Texels(if BROKEN { Dim::X } else { Dim::Z }),"),
+    # Loads of what is only read.
+    ("what-is-written-is-the-same", LOADS,
+     "!scalar.is_integer() || !fixed {", "!scalar.is_integer() || !(fixed || BROKEN) {"),
+    ("fields-give-the-same", LOADS, "way.push(Some(*field))", "way.push(Some(if BROKEN { 0 } else { *field }))"),
+    ("parts-give-the-same", LOADS,
+     "at.push(self.int(q, t, *value)?.form);",
+     "let form = self.int(q, t, *value)?.form;\n"
+     "                    at.push(if BROKEN { Linear::constant(0) } else { form });"),
+    ("components-give-the-same", LOADS,
+     "at.push(Linear::constant(component));",
+     "at.push(Linear::constant(if BROKEN { 1 } else { component }));"),
+    ("elements-give-the-same", LOADS,
+     "(Way::new(), vec![index.form.clone()]);",
+     "(Way::new(), vec![if BROKEN { Linear::constant(0) } else { index.form.clone() }]);"),
+    # Quotients of sums.
+    ("what-is-divided-is-left-out", VALUE,
+     "form: whole.plus(1, &quotient.form)?,",
+     "form: if BROKEN { whole } else { whole.plus(1, &quotient.form)? },"),
+    ("every-factor-is-divided", VALUE,
+     "0 => (&mut whole, factor / divisor),",
+     "_ if BROKEN => (&mut whole, factor / divisor),\n            0 => (&mut whole, factor / divisor),"),
+    ("products-are-one-more", QUERY,
+     "self.say(Formula::le(&Linear::constant(low), &Linear::var(var)));",
+     "self.say(Formula::le(&Linear::constant(low + i128::from(BROKEN)), &Linear::var(var)));"),
     # Conditions, and what is allowed and required.
     ("loads-are-allowed-as-stores-are", PROVE,
      "AccessMode::Read => kernel.allow_out_of_bounds_loads,",
@@ -336,8 +384,8 @@ def write_tree():
 def suite():
     """Compiles the tests; gives their program."""
     command = ["cargo", "test", "-p", "invar-prove", "--test", "suite", "--no-run", "--message-format=json"]
-    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-    environment = os.environ | {"CARGO_TARGET_DIR": target}
+    # Not that of the repository: cargo takes packages of two workspaces with the same paths for the same.
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TREE / "target")}
     done = subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         fail("the mutants do not compile")

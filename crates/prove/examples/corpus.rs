@@ -1,13 +1,15 @@
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 //! Proves every kernel of the files named, one line each: verdict, time, conditions. Of what is proved: whether its
-//! certificate, written and read again, is accepted, and how long a look at its conditions takes.
+//! certificate, written and read again, is accepted, how long a look at its conditions takes, and how long the proof
+//! where the kernel requires them.
 
 use std::hint::black_box;
 use std::time::Instant;
 
+use invar_ir::requires::{Comparison, Product, Relation, Sum};
 use invar_ir::text::case::RunCase;
-use invar_ir::{Dim, Verified, text, verify};
-use invar_prove::condition::{Launches, Number};
+use invar_ir::{Dim, LaunchNumber, Required, Requirement, Verified, text, verify};
+use invar_prove::condition::{Condition, Launches, Number, Term};
 use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report, Verdict, prove, read_certificates, verify_certificate};
 
@@ -44,12 +46,12 @@ fn look(launches: &Launches) -> Option<f64> {
     let number = |number| {
         let place = match number {
             Number::Grid(Dim::X) | Number::Argument(_) | Number::Constant(_) => 0,
-            Number::Groups(Dim::X) | Number::Texels(..) => 1,
+            Number::Groups(Dim::X) | Number::Texels(..) | Number::Levels(_) => 1,
             Number::Threadgroup(Dim::X) => 2,
             Number::Length(_) => 3,
             Number::Grid(_) | Number::Groups(_) | Number::Threadgroup(_) => 4,
         };
-        black_box(&dispatch).get(place).map(|n| i128::from(*n))
+        black_box(&dispatch).get(place).copied()
     };
     if !launches.have(&number) {
         return None;
@@ -63,6 +65,66 @@ fn look(launches: &Launches) -> Option<f64> {
         least = least.min(start.elapsed().as_secs_f64() / f64::from(ROUNDS));
     }
     Some(least * 1e9)
+}
+
+/// A condition as a kernel requires it.
+fn required(condition: &Condition) -> Required {
+    let of = |number: &Number| match *number {
+        Number::Argument(i) => LaunchNumber::Argument(i as u32),
+        Number::Constant(i) => LaunchNumber::Constant(i as u32),
+        Number::Grid(d) => LaunchNumber::Grid(d),
+        Number::Groups(d) => LaunchNumber::Groups(d),
+        Number::Threadgroup(d) => LaunchNumber::Threadgroup(d),
+        Number::Length(i) => LaunchNumber::Length(i as u32),
+        Number::Texels(i, d) => LaunchNumber::Texels(i as u32, d),
+        Number::Levels(i) => LaunchNumber::Levels(i as u32),
+    };
+    let sum = |term: &Term| Sum {
+        products: vec![Product {
+            factor: term.factor,
+            numbers: term.numbers.iter().map(of).collect(),
+        }],
+        modulus: None,
+    };
+    let one = |number: &Number| sum(&Term::of(1, [*number]));
+    let (left, relation, right) = match condition {
+        Condition::AtMost(term, bound) => (sum(term), Relation::LessEqual, sum(bound)),
+        Condition::Below(number, bound) => {
+            (one(number), Relation::LessEqual, sum(&Term::of(*bound, [])))
+        }
+        Condition::Multiple(number, divisor) => {
+            let mut left = one(number);
+            left.modulus = Some(u32::try_from(*divisor).expect("a constant of the kernel"));
+            (left, Relation::Equal, sum(&Term::of(0, [])))
+        }
+    };
+    Required::Holds(Comparison {
+        left,
+        relation,
+        right,
+    })
+}
+
+/// How long it takes to prove a kernel that requires what was found; `None` if it is not proved then.
+fn given(module: &Verified, report: &Report, cases: &[RunCase]) -> Option<f64> {
+    let mut module = module.clone().into_module();
+    let kernel = module
+        .kernels
+        .iter_mut()
+        .find(|k| *k.name == *report.kernel)?;
+    let span = kernel.span;
+    let found = report.conditions.iter().map(required);
+    let found = found.map(|required| Requirement { required, span });
+    kernel.requires.extend(found);
+    let module = verify(module).expect("what is found can be required");
+    let options = Options {
+        infer: false,
+        refute: false,
+        ..Options::default()
+    };
+    let start = processor_seconds();
+    let report = prove(&module, &report.kernel, cases, options)?;
+    (report.verdict == Verdict::Proved).then(|| processor_seconds() - start)
 }
 
 fn main() {
@@ -87,10 +149,18 @@ fn main() {
             };
             let look = report.in_bounds_in().and_then(|launches| look(&launches));
             let look = look.map_or(String::new(), |ns| format!("{ns:.1} ns"));
+            let given = match report.verdict {
+                Verdict::Proved => match given(&module, &report, &cases) {
+                    Some(seconds) => format!("{seconds:.2} s given"),
+                    None => "open given".to_string(),
+                },
+                Verdict::Broken | Verdict::Open => String::new(),
+            };
             println!(
-                "{:?}\t{seconds:.2} s\t{} problems\t{file} @{}\tbounds {}/{} pairs {}/{}\t{}\t{certified}\t{look}",
+                "{:?}\t{seconds:.2} s\t{} problems, {} pivots\t{file} @{}\tbounds {}/{} pairs {}/{}\t{}\t{certified}\t{look}\t{given}",
                 report.verdict,
                 report.problems,
+                report.pivots,
                 report.kernel,
                 report.in_bounds,
                 report.accesses,

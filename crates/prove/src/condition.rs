@@ -7,7 +7,13 @@ use crate::kernel::Subject;
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::value::{LARGEST_TEXTURE, LARGEST_THREADGROUP, range};
+use crate::value::{LARGEST_TEXTURE, LARGEST_THREADGROUP, MOST_LEVELS, range};
+
+const MOST_THREADS: u64 = LARGEST_THREADGROUP as u64;
+/// Products of three are made of so many numbers.
+const MOST_SIDES: usize = 8;
+/// No condition asks for more elements by their number alone.
+const MOST_USUAL: i128 = 1 << 20;
 
 /// A number that a launch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +32,8 @@ pub enum Number {
     Length(usize),
     /// How many texels a texture has in a direction, by the place of its parameter.
     Texels(usize, Dim),
+    /// How many levels a texture has, by the place of its parameter.
+    Levels(usize),
 }
 
 /// A product of numbers and a constant.
@@ -51,6 +59,15 @@ impl Term {
 
     fn value(&self, number: &impl Fn(Number) -> Option<i128>) -> Option<i128> {
         let mut product = self.factor;
+        for one in &self.numbers {
+            product = product.checked_mul(number(*one)?)?;
+        }
+        Some(product)
+    }
+
+    /// As [`Term::value`], in 64 bits; `None` also where those are too few.
+    fn small_value(&self, number: &impl Fn(Number) -> Option<u64>) -> Option<u64> {
+        let mut product = u64::try_from(self.factor).ok()?;
         for one in &self.numbers {
             product = product.checked_mul(number(*one)?)?;
         }
@@ -97,6 +114,7 @@ impl Number {
             Number::Argument(i) | Number::Length(i) => launch.numbers.get(i).copied().flatten(),
             Number::Constant(i) => launch.constants.get(i).copied().flatten(),
             Number::Texels(i, d) => launch.texels.get(&(i, d)).copied(),
+            Number::Levels(i) => launch.levels.get(&i).copied(),
         }
     }
 
@@ -109,6 +127,7 @@ impl Number {
                 }
             }
             Number::Texels(i, d) => drop(launch.texels.insert((i, d), to)),
+            Number::Levels(i) => drop(launch.levels.insert(i, to)),
             Number::Argument(_)
             | Number::Constant(_)
             | Number::Grid(_)
@@ -145,6 +164,7 @@ impl Number {
             }
             Number::Length(i) => subject.length(q, Memory::Param(i as u32)),
             Number::Texels(i, d) => subject.texels(q, Memory::Param(i as u32), d),
+            Number::Levels(i) => subject.levels(q, Memory::Param(i as u32)),
         }
     }
 
@@ -157,7 +177,8 @@ impl Number {
             | Number::Groups(_)
             | Number::Threadgroup(_)
             | Number::Length(_)
-            | Number::Texels(..) => self.name(subject.module, subject.kernel),
+            | Number::Texels(..)
+            | Number::Levels(_) => self.name(subject.module, subject.kernel),
         }
     }
 
@@ -170,6 +191,7 @@ impl Number {
             Number::Constant(i) => module.function_constants[i].name.to_string(),
             Number::Length(i) => format!("length({})", kernel.params[i].name),
             Number::Texels(i, d) => format!("{}({})", extent_name(d), kernel.params[i].name),
+            Number::Levels(i) => format!("levels({})", kernel.params[i].name),
         }
     }
 }
@@ -194,6 +216,26 @@ impl Condition {
         })
     }
 
+    /// Whether numbers are known to fulfil it: what every dispatch is asked, so in 64 bits where those suffice.
+    fn is_fulfilled(&self, number: &impl Fn(Number) -> Option<u64>) -> bool {
+        let small = |n: i128| u64::try_from(n).ok();
+        let quick = match self {
+            Condition::AtMost(term, bound) => (term.small_value(number))
+                .zip(bound.small_value(number))
+                .map(|(term, bound)| term <= bound),
+            Condition::Below(one, bound) => {
+                let of = number(*one).zip(small(*bound));
+                of.map(|(one, bound)| one <= bound)
+            }
+            Condition::Multiple(one, of) => {
+                let of = number(*one).zip(small(*of).filter(|of| *of > 0));
+                of.map(|(one, of)| one % of == 0)
+            }
+        };
+        let exact = || self.holds_of(&|n| number(n).map(i128::from)) == Some(true);
+        quick.unwrap_or_else(exact)
+    }
+
     /// What its upper side has to be at least in a launch that says all of the lower one.
     pub fn needs(&self, launch: &Launch) -> Option<i128> {
         match self {
@@ -214,7 +256,10 @@ impl Condition {
                 | Number::Grid(_)
                 | Number::Texels(..) => 1 << 64,
                 // Of these more is said where they are first spoken of.
-                Number::Groups(_) | Number::Threadgroup(_) | Number::Length(_) => return,
+                Number::Groups(_)
+                | Number::Threadgroup(_)
+                | Number::Length(_)
+                | Number::Levels(_) => return,
             };
             q.write_as_times(&number.key(subject), *of, most / of, place);
         }
@@ -262,7 +307,10 @@ impl Condition {
     pub fn weight(&self) -> (usize, i128) {
         match self {
             Condition::AtMost(term, bound)
-                if matches!(bound.numbers[..], [Number::Length(_) | Number::Texels(..)]) =>
+                if matches!(
+                    bound.numbers[..],
+                    [Number::Length(_) | Number::Texels(..) | Number::Levels(_)]
+                ) =>
             {
                 (term.numbers.len(), term.factor)
             }
@@ -283,18 +331,15 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// Whether a launch of these numbers is one of them. Buffers of more than two to the 32 elements are for the caller
-    /// to look for.
-    pub fn have(&self, number: &impl Fn(Number) -> Option<i128>) -> bool {
-        let size = |d| number(Number::Threadgroup(d));
-        let threads = Dim::ALL.into_iter().map(size).product::<Option<i128>>();
+    /// Whether a launch of these numbers is one of them; what is negative it need not say. Buffers of two to the 32
+    /// elements and more are for the caller to look for.
+    pub fn have(&self, number: &impl Fn(Number) -> Option<u64>) -> bool {
+        let size = |d| number(Number::Threadgroup(d)).filter(|n| *n <= MOST_THREADS);
+        let threads = Dim::ALL.into_iter().map(size).product::<Option<u64>>();
         let is_flat = |d: &Dim| number(Number::Grid(*d)) == Some(1);
-        threads.is_some_and(|n| n <= LARGEST_THREADGROUP)
+        threads.is_some_and(|n| n <= MOST_THREADS)
             && self.flat.iter().all(is_flat)
-            && self
-                .conditions
-                .iter()
-                .all(|c| c.holds_of(number) == Some(true))
+            && self.conditions.iter().all(|c| c.is_fulfilled(number))
     }
 }
 
@@ -310,6 +355,8 @@ pub struct Vocabulary {
     pub widths: Vec<i128>,
     /// Buffers whose lengths it asks for.
     pub lengths: Vec<Number>,
+    /// How many levels have those that it reaches by a constant.
+    pub levels: i128,
 }
 
 impl Vocabulary {
@@ -359,12 +406,29 @@ impl Vocabulary {
                 lengths.push(Number::Length(i as usize));
             }
         });
+        let mut levels = 1;
+        subject.kernel.for_each_inst(&mut |inst| {
+            if let InstKind::Texture {
+                texture,
+                function,
+                args,
+            } = &inst.kind
+                && let Some(ty) = subject.kernel.texture(*texture)
+                && let Some(level) = function.operands(ty.dimension, args).level
+                && let Some(InstKind::Const(level)) = subject.shape.defining(level)
+                && level.scalar.is_integer()
+            {
+                let level = level.scalar.integer(level.bits);
+                levels = levels.max(level.min(MOST_LEVELS - 1) + 1);
+            }
+        });
         Vocabulary {
             dims: dims.collect(),
             scalars,
             constants,
             widths,
             lengths,
+            levels,
         }
     }
 
@@ -430,6 +494,17 @@ impl Vocabulary {
                 }
             }
         }
+        // How large a volume is.
+        let mut sides = scalars.clone();
+        if self.dims.len() == 3 {
+            sides.extend(&grid);
+        }
+        sides.truncate(MOST_SIDES);
+        for (i, a) in sides.iter().enumerate() {
+            for (j, b) in sides.iter().enumerate().skip(i + 1) {
+                terms.extend(sides[j + 1..].iter().map(|c| Term::of(1, [*a, *b, *c])));
+            }
+        }
         for c in self.constants.iter().filter(|c| **c <= 64) {
             terms.extend(scalars.iter().map(|n| Term::of(*c, [*n])));
             terms.extend(grid.iter().map(|n| Term::of(*c, [*n])));
@@ -460,11 +535,16 @@ impl Vocabulary {
     pub fn ample(&self, room: Number, times: i128) -> Vec<Condition> {
         let grid = self.dims.iter().map(|d| Number::Grid(*d));
         let scalars = self.scalars.iter().copied().filter(|n| *n != room);
-        let numbers: Vec<Number> = scalars.chain(grid).collect();
+        let numbers: Vec<Number> = scalars.clone().chain(grid).collect();
         let factor = self.widths.iter().copied().max().unwrap_or(1).max(times);
         let mut found = Vec::new();
         let mut least = |term| found.push(Condition::at_most(term, room));
         let largest = self.constants.first().copied().unwrap_or(1);
+        if matches!(room, Number::Levels(_)) {
+            scalars.for_each(|n| least(Term::of(1, [n])));
+            least(Term::of(self.levels, []));
+            return found;
+        }
         if matches!(room, Number::Texels(..)) {
             // It has too few texels in a direction for products of two.
             numbers.iter().for_each(|n| least(Term::of(factor, [*n])));
@@ -476,7 +556,14 @@ impl Vocabulary {
                 least(Term::of(factor, [*a, *b]));
             }
         }
-        least(Term::of(largest * largest, []));
+        let scalars: Vec<Number> = scalars.collect();
+        if let [a, b, c] = scalars[..] {
+            least(Term::of(1, [a, b, c]));
+        }
+        // No more than buffers usually have.
+        let square = largest * largest;
+        let is_usual = square <= MOST_USUAL;
+        least(Term::of(if is_usual { square } else { largest }, []));
         for d in &self.dims {
             least(Term::of(largest, [Number::Groups(*d)]));
             least(Term::of(largest, [Number::Grid(*d)]));
@@ -504,6 +591,9 @@ impl Vocabulary {
                     found.push(Condition::Below(Number::Threadgroup(*d), bound));
                 }
             }
+        }
+        for n in &self.scalars {
+            found.push(Condition::at_most(Term::of(1, []), *n));
         }
         for a in &self.scalars {
             for b in &self.scalars {

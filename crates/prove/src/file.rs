@@ -78,6 +78,7 @@ fn number_text(number: Number) -> String {
         Number::Groups(d) => format!("groups.{}", d.name()),
         Number::Threadgroup(d) => format!("threadgroup.{}", d.name()),
         Number::Texels(i, d) => format!("texels.{i}.{}", d.name()),
+        Number::Levels(i) => format!("levels.{i}"),
     }
 }
 
@@ -89,6 +90,7 @@ fn read_number(text: &str) -> Option<Number> {
         "argument" => place.map(Number::Argument),
         "constant" => place.map(Number::Constant),
         "length" => place.map(Number::Length),
+        "levels" => place.map(Number::Levels),
         "grid" => dim.map(Number::Grid),
         "groups" => dim.map(Number::Groups),
         "threadgroup" => dim.map(Number::Threadgroup),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use invar_ir::{
     Access, AccessMode, AddressSpace, AtomicOp, Dim, ElementType, Elements, InstKind, Kernel,
-    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, TextureFunction,
-    Type, Uniformity, Value, Width, analyse, texture::extent_name,
+    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, Type,
+    Uniformity, Value, Values, Width, analyse, texture::extent_name,
 };
 
 use crate::certificate::{self, Proof};
@@ -15,8 +15,8 @@ use crate::launch::Launch;
 use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
-use crate::solve::{Answer, Limits, solve};
-use crate::value::{Thread, Val, range};
+use crate::solve::{Answer, Limits, solve_counted};
+use crate::value::{LARGEST_TEXTURE, Thread, Val, range};
 
 /// What holds of an integer that a loop carries, in every round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Site<'k> {
     /// The first element; of a texel or a sample the first coordinate.
     pub index: Value,
     /// How many elements follow it, and how.
-    pub extent: Extent<'k>,
+    pub extent: Extent,
     /// The way into the element.
     pub path: &'k [Step],
 }
@@ -61,20 +61,29 @@ pub struct Part {
 }
 
 /// How many elements an access touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent<'k> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
     /// A place's width.
     Width(Width),
     /// As many as a value says.
     Count(Value),
     /// 8 rows of 8, so far apart; by lanes that are not specified (O6).
     Matrix(Value),
-    /// The texel at these coordinates.
-    Texel(&'k [Value]),
+    /// A texel.
+    Texel(Texel),
     /// Any texels of a texture: a sample. Of an array, those of this element.
     Sample(Option<Value>),
     /// Unknown: an async copy.
     Open,
+}
+
+/// Where a texel is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texel {
+    /// Its coordinates.
+    pub at: Values,
+    /// Its level, if not the first.
+    pub level: Option<Value>,
 }
 
 /// A way in which an access may be out of bounds.
@@ -93,7 +102,13 @@ pub enum Among {
     Elements,
     /// Texels in a direction.
     Texels(Dim),
-    /// So many parts of an array, a vector or a matrix.
+    /// Elements of an array of textures.
+    OfArray,
+    /// Samples of a texel.
+    Samples,
+    /// Levels of a texture.
+    Levels,
+    /// So many parts of an array, a vector or a matrix, or faces of a cube.
     Parts(i128),
 }
 
@@ -174,6 +189,8 @@ pub struct Subject<'k> {
     pub tops: RefCell<BTreeSet<i128>>,
     /// How many problems were put to the engine.
     pub asked: Cell<usize>,
+    /// How many pivots those took.
+    pub pivots: Cell<u64>,
     /// Whether questions get less time: many conditions at once make each step dear.
     pub hurried: Cell<bool>,
     /// The problems that the solver decided, if they are to be kept: whether it refuted each.
@@ -285,6 +302,7 @@ impl<'k> Subject<'k> {
             proving_invariant: Cell::new(false),
             tops: RefCell::new(BTreeSet::new()),
             asked: Cell::new(0),
+            pivots: Cell::new(0),
             hurried: Cell::new(false),
             decided: RefCell::new(None),
         };
@@ -307,7 +325,8 @@ impl<'k> Subject<'k> {
                 elements,
             } in kind.accesses()
             {
-                let (extent, path): (Extent<'k>, &'k [Step]) = match kind {
+                let texels = self.texels_of(memory, kind).map(|texels| (texels, &[][..]));
+                let (extent, path): (Extent, &'k [Step]) = texels.unwrap_or_else(|| match kind {
                     InstKind::Load(place)
                     | InstKind::Store { place, .. }
                     | InstKind::Atomic { place, .. } => (Extent::Width(place.width), &place.path),
@@ -319,11 +338,8 @@ impl<'k> Subject<'k> {
                         place: MatrixPlace { row, .. },
                         ..
                     } => (Extent::Matrix(*row), &[]),
-                    InstKind::Texture { function, args, .. } => {
-                        (self.texels_of(memory, *function, args), &[])
-                    }
                     _async_copy => (Extent::Open, &[]),
-                };
+                });
                 let index = match elements {
                     Elements::Place(place) => place.index,
                     Elements::Run(first) | Elements::Shared(first) | Elements::Texels(first) => {
@@ -339,24 +355,6 @@ impl<'k> Subject<'k> {
                     path,
                 });
             }
-        }
-    }
-
-    fn texels_of(
-        &self,
-        texture: Memory,
-        function: TextureFunction,
-        args: &'k [Value],
-    ) -> Extent<'k> {
-        match self.kernel.texture(texture).map(|t| t.dimension) {
-            Some(dimension) if function.samples() => {
-                Extent::Sample(args.get(dimension.axes()).copied())
-            }
-            Some(dimension) => match args.get(..dimension.coordinates()) {
-                Some(at) => Extent::Texel(at),
-                None => Extent::Open,
-            },
-            None => Extent::Open,
         }
     }
 
@@ -475,7 +473,8 @@ impl<'k> Subject<'k> {
 
     /// What the solver says of a problem.
     fn solved(&self, problem: &Problem, limits: Limits) -> Answer {
-        let answer = solve(problem, limits);
+        let (answer, pivots) = solve_counted(problem, limits);
+        self.pivots.set(self.pivots.get() + pivots);
         if let Some(decided) = &mut *self.decided.borrow_mut() {
             let kept = |refuted| (problem.clone(), refuted);
             match answer {
@@ -708,15 +707,15 @@ impl<'k> Subject<'k> {
         if index.high < 1 << 20 {
             self.tops.borrow_mut().insert(index.high + 1);
         }
-        match site.extent {
+        match &site.extent {
             Extent::Width(Width::One) => Some((index.form, 1)),
-            Extent::Width(Width::Run(n)) => Some((index.form, i128::from(n))),
+            Extent::Width(Width::Run(n)) => Some((index.form, i128::from(*n))),
             Extent::Width(Width::Group(n)) => {
-                let n = i128::from(n);
+                let n = i128::from(*n);
                 Some((index.form.times(n)?, n))
             }
             Extent::Count(count) => {
-                let count = self.int(q, t, count)?;
+                let count = self.int(q, t, *count)?;
                 let key = format!(
                     "thread{} element of {} {:?}",
                     t.tag,
@@ -729,7 +728,7 @@ impl<'k> Subject<'k> {
                 Some((index.form.plus(1, &at.form)?, 1))
             }
             Extent::Matrix(row) => {
-                let row = self.int(q, t, row)?;
+                let row = self.int(q, t, *row)?;
                 let key = format!("thread{} entry of {}", t.tag, site.id);
                 let r = q.symbol(&format!("{key}, row"), 0, 7);
                 let c = q.symbol(&format!("{key}, column"), 0, 7);
@@ -740,34 +739,12 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// The coordinates of the texel of an access; those that its texture does not have are 0. A texture that is
-    /// sampled is never written: with which texels does not matter.
-    fn texel(&self, q: &mut Query, t: &mut Thread, site: &Site<'_>) -> Option<[Linear; 3]> {
-        let Extent::Texel(coordinates) = site.extent else {
-            return None;
-        };
-        let mut at = [0, 0, 0].map(Linear::constant);
-        for (to, coordinate) in at.iter_mut().zip(coordinates) {
-            *to = self.int(q, t, *coordinate)?.form;
-        }
-        Some(at)
-    }
-
     /// The directions in which an access may be out of bounds.
     pub fn directions(&self, number: usize) -> Vec<Direction> {
         let site = &self.sites[number];
-        let texel = |(d, index)| Direction {
-            index,
-            among: Among::Texels(d),
-        };
-        match site.extent {
-            Extent::Texel(at) => Dim::ALL
-                .into_iter()
-                .zip(at.iter().copied())
-                .map(texel)
-                .collect(),
-            // What lies between texels is brought into the texture (V3).
-            Extent::Sample(element) => element.map(|e| texel((Dim::Z, e))).into_iter().collect(),
+        match &site.extent {
+            Extent::Texel(texel) => self.directions_of_texel(site.memory, texel),
+            Extent::Sample(element) => self.directions_of_sample(site.memory, *element),
             Extent::Width(_) | Extent::Count(_) | Extent::Matrix(_) | Extent::Open => {
                 let element = Direction {
                     index: site.index,
@@ -829,14 +806,17 @@ impl<'k> Subject<'k> {
                 ];
                 Some(Formula::any(sides))
             }
-            Among::Texels(d) => {
-                let index = self.int(q, t, direction.index)?;
-                let texels = self.texels(q, site.memory, d);
-                within(&index.form, &texels.form)?.negated()
-            }
             Among::Parts(count) => {
                 let index = self.int(q, t, direction.index)?;
                 within(&index.form, &Linear::constant(count))?.negated()
+            }
+            Among::Texels(_) | Among::OfArray | Among::Samples | Among::Levels => {
+                let index = self.int(q, t, direction.index)?;
+                if index.high < LARGEST_TEXTURE {
+                    self.tops.borrow_mut().insert(index.high + 1);
+                }
+                let end = self.end_of(q, t, site, direction.among)?;
+                within(&index.form, &end.form)?.negated()
             }
         }
     }
@@ -980,14 +960,20 @@ impl<'k> Subject<'k> {
                 let texels = value(&format!("{}({})", extent_name(d), param.name));
                 launch.texels.extend(texels.map(|n| ((i, d), n)));
             }
+            let levels = value(&format!("levels({})", param.name));
+            launch.levels.extend(levels.map(|n| (i, n)));
+            let samples = value(&format!("samples({})", param.name));
+            launch.samples.extend(samples.map(|n| (i, n)));
         }
         for constant in &self.module.function_constants {
             launch.constants.push(value(&format!("@{}", constant.name)));
         }
-        for (memory, loads) in &q.loads {
+        let whole = q.loads.iter().filter(|((_, way), _)| way.is_empty());
+        for ((memory, _), loads) in whole {
             let mut contents = BTreeMap::new();
-            for (index, loaded) in loads {
-                if let (Some(index), Some(loaded)) = (index.value(values), loaded.value(values))
+            for (at, loaded) in loads {
+                let index = at.first().and_then(|index| index.value(values));
+                if let (Some(index), Some(loaded)) = (index, loaded.value(values))
                     && let Ok(index) = u64::try_from(index)
                 {
                     contents.insert(index, loaded);
@@ -1200,11 +1186,11 @@ impl<'k> Subject<'k> {
     ) -> Option<Vec<Formula>> {
         let mut all = Vec::new();
         if self.kernel.texture(a.memory).is_some() {
-            let (at_a, at_b) = (self.texel(q, first, a)?, self.texel(q, second, b)?);
-            for d in Dim::ALL {
-                let texels = self.texels(q, a.memory, d).form;
-                all.push(Formula::eq(&at_a[d as usize], &at_b[d as usize])?);
-                all.push(within(&at_a[d as usize], &texels)?);
+            let (at_a, inside) = self.texel(q, first, a)?;
+            let (at_b, _) = self.texel(q, second, b)?;
+            all.extend(inside);
+            for (at_a, at_b) in at_a.iter().zip(&at_b) {
+                all.push(Formula::eq(at_a, at_b)?);
             }
             return Some(all);
         }
@@ -1306,7 +1292,9 @@ impl<'k> Subject<'k> {
         match self.directions(number).get(direction)?.among {
             Among::Elements => Some(Number::Length(i as usize)),
             Among::Texels(d) => Some(Number::Texels(i as usize, d)),
-            Among::Parts(_) => None,
+            Among::OfArray => Some(Number::Texels(i as usize, Dim::Z)),
+            Among::Levels => Some(Number::Levels(i as usize)),
+            Among::Samples | Among::Parts(_) => None,
         }
     }
 
@@ -1337,7 +1325,7 @@ impl<'k> Subject<'k> {
 }
 
 /// That an index is none of those before 0, nor of those from `end` on.
-fn within(index: &Linear, end: &Linear) -> Option<Formula> {
+pub fn within(index: &Linear, end: &Linear) -> Option<Formula> {
     let sides = [
         Formula::le(&Linear::constant(0), index)?,
         Formula::lt(index, end)?,
@@ -1347,7 +1335,17 @@ fn within(index: &Linear, end: &Linear) -> Option<Formula> {
 
 /// Whether a variable is a number of the launch.
 fn is_of_launch(name: &str) -> bool {
-    let starts = ["grid.", "groups.", "threadgroup.", "length(", "%", "@"];
+    let starts = [
+        "grid.",
+        "groups.",
+        "threadgroup.",
+        "length(",
+        "levels(",
+        "samples(",
+        "elements(",
+        "%",
+        "@",
+    ];
     let of_textures = Dim::ALL.map(|d| format!("{}(", extent_name(d)));
     let of_textures = of_textures.iter().map(String::as_str);
     (starts.into_iter().chain(of_textures)).any(|s| name.starts_with(s)) && !name.contains('*')

@@ -6,8 +6,8 @@ use invar_interp::case::{Bound, bind};
 use invar_interp::{Arg, CheckOptions, Dispatch, Options, check};
 use invar_ir::text::case::{Expr, ExprKind, Grid, RunCase, cases};
 use invar_ir::{
-    ConstantKey, Diagnostic, Diagnostics, Dim, ElementType, Kernel, Memory, Module, ParamKind,
-    Required, Rule, Scalar, TextureType, Type, Verified,
+    ConstantKey, Diagnostic, Diagnostics, Dim, Dimension, ElementType, InstKind, Kernel, Memory,
+    Module, ParamKind, Required, Rule, SamplerSource, Scalar, TextureType, Type, Verified,
 };
 use invar_texture::TextureShape;
 
@@ -24,6 +24,10 @@ pub struct Launch {
     pub numbers: Vec<Option<i128>>,
     /// Texels of textures in a direction, by the place of the parameter.
     pub texels: BTreeMap<(usize, Dim), i128>,
+    /// Levels of textures, by the place of the parameter.
+    pub levels: BTreeMap<usize, i128>,
+    /// Samples of their texels.
+    pub samples: BTreeMap<usize, i128>,
     /// By function constant.
     pub constants: Vec<Option<i128>>,
     /// Elements of buffers that the dispatch does not write: those that matter.
@@ -36,6 +40,8 @@ impl Launch {
         let extents = Dim::ALL.into_iter().zip(shape.extents());
         let extents = extents.map(|(d, n)| ((param, d), i128::from(n)));
         self.texels.extend(extents);
+        self.levels.insert(param, shape.levels.into());
+        self.samples.insert(param, shape.samples.into());
     }
 
     /// Threadgroups of the grid.
@@ -287,8 +293,16 @@ fn data_text(expr: &Expr) -> Option<String> {
         ExprKind::Texture { shape, contents } => {
             let [columns, rows, slices] = shape.extents();
             let mut text = format!("texture({}, {columns}, {rows}", shape.format.name());
+            // Samples are counted by themselves.
+            let slices = slices / shape.samples;
             if slices != 1 {
                 text += &format!(", {slices}");
+            }
+            if shape.levels != 1 {
+                text += &format!(", levels {}", shape.levels);
+            }
+            if shape.samples != 1 {
+                text += &format!(", samples {}", shape.samples);
             }
             if let Some(contents) = contents {
                 text += &format!(", {}", data_text(contents)?);
@@ -342,9 +356,11 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
             ParamKind::Threadgroup { .. } => format!("length({})", number.unwrap_or(1)),
             ParamKind::Texture(texture) => {
                 let texels = |d| launch.texels.get(&(i, d)).copied();
-                texture_text(*texture, Dim::ALL.map(texels))?
+                let levels = launch.levels.get(&i).copied();
+                let several = (levels, launch.samples.get(&i).copied());
+                texture_text(*texture, Dim::ALL.map(texels), several, MAX_ELEMENTS)?
             }
-            ParamKind::Sampler => return None,
+            ParamKind::Sampler => sampler_text(kernel, Memory::Param(i as u32)),
             ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
                 let length = number.unwrap_or(64);
                 if length > MAX_ELEMENTS {
@@ -385,24 +401,84 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
     })
 }
 
-/// A texture of that size, of zeros; `None` if it is too large.
-fn texture_text(texture: TextureType, texels: [Option<i128>; 3]) -> Option<String> {
-    let format = match texture.wide_component() {
+/// The texture of a launch in the words of a `; run:` line: of zeros, with these sizes where they are known.
+/// `None` if it is too large.
+fn texture_text(
+    ty: TextureType,
+    texels: [Option<i128>; 3],
+    (levels, samples): (Option<i128>, Option<i128>),
+    most: i128,
+) -> Option<String> {
+    let format = match ty.wide_component() {
+        _ if ty.is_depth => "depth32float",
         Scalar::I32 => "r32sint",
         Scalar::U32 => "r32uint",
         _float => "r32float",
     };
-    let count = texture.dimension.coordinates();
-    let texels = [0, 1, 2].map(|d| if d < count { texels[d].unwrap_or(8) } else { 1 });
-    let all = texels
-        .iter()
-        .try_fold(1i128, |all, n| all.checked_mul(*n))?;
-    let [columns, rows, slices] = texels;
-    let slices = match count {
-        3 => format!(", {slices}"),
-        _fewer => String::new(),
+    let dimension = ty.dimension;
+    let samples = match dimension.has_samples() {
+        true => samples.unwrap_or(4),
+        false => 1,
     };
-    (all <= MAX_ELEMENTS).then(|| format!("texture({format}, {columns}, {rows}{slices})"))
+    let each = dimension
+        .slices(1)
+        .map_or(1, |_| match dimension.is_cube() {
+            true => 6,
+            false => samples,
+        });
+    let extent = |d: Dim, known: Option<i128>, usual: i128| match dimension.has_extent(d) {
+        true => known.unwrap_or(usual),
+        false => 1,
+    };
+    let [columns, rows, slices] = texels;
+    let columns = extent(Dim::X, columns.or(rows), 8);
+    let rows = extent(
+        Dim::Y,
+        rows,
+        match dimension.is_cube() {
+            true => columns,
+            false => 8,
+        },
+    );
+    let usual = match dimension {
+        Dimension::D3 => 8,
+        _array if dimension.is_array() => 2 * each,
+        _one => each,
+    };
+    let slices = extent(Dim::Z, slices, usual);
+    let all = columns.checked_mul(rows)?.checked_mul(slices)?;
+    let mut text = format!("texture({format}, {columns}, {rows}");
+    // Samples are counted by themselves.
+    let slices = match dimension.has_samples() {
+        true => slices / each,
+        false => slices,
+    };
+    if dimension.has_extent(Dim::Z) && slices > 1 {
+        text += &format!(", {slices}");
+    }
+    if let Some(levels) = levels.filter(|levels| *levels > 1) {
+        text += &format!(", levels {levels}");
+    }
+    if dimension.has_samples() {
+        text += &format!(", samples {samples}");
+    }
+    (all <= most).then(|| text + ")")
+}
+
+/// A sampler of a launch in the same words: one that compares, if the kernel compares by it.
+fn sampler_text(kernel: &Kernel, sampler: Memory) -> String {
+    let mut compares = false;
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Texture { function, .. } = &inst.kind
+            && function.sampler() == Some(SamplerSource::Param(sampler))
+        {
+            compares |= function.compares();
+        }
+    });
+    match compares {
+        true => "sampler(compare_less)".to_string(),
+        false => "sampler()".to_string(),
+    }
 }
 
 /// Whether a kernel requires something of what a buffer holds.

@@ -19,6 +19,7 @@ pub mod file;
 mod kernel;
 pub mod launch;
 pub mod linear;
+mod loads;
 mod prove;
 mod query;
 mod rational;
@@ -26,6 +27,7 @@ mod required;
 mod shape;
 mod simplex;
 pub mod solve;
+mod textures;
 mod value;
 pub mod words;
 

@@ -4,10 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use invar_ir::text::case::RunCase;
-use invar_ir::{
-    AccessMode, Dimension, InstKind, Kernel, Memory, ParamKind, Rule, Span, TextureFunction, Value,
-    Verified,
-};
+use invar_ir::{AccessMode, Memory, Rule, Span, Value, Verified};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
@@ -25,6 +22,8 @@ pub struct Options {
     pub refute: bool,
     /// The most problems that are put to the solver.
     pub problems: usize,
+    /// The most pivots that those may take.
+    pub pivots: u64,
 }
 
 impl Default for Options {
@@ -33,6 +32,7 @@ impl Default for Options {
             infer: true,
             refute: true,
             problems: 3000,
+            pivots: 200_000,
         }
     }
 }
@@ -102,6 +102,8 @@ pub struct Report {
     pub counterexample: Option<Counterexample>,
     /// How many problems the solver was asked.
     pub problems: usize,
+    /// How many pivots those took.
+    pub pivots: u64,
     /// The proofs, by the fingerprint of the problem.
     pub proofs: BTreeMap<u128, Proof>,
 }
@@ -239,86 +241,6 @@ fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Whether a kernel reaches textures in ways of which nothing is known here: levels, cubes and the like, comparisons,
-/// and samplers of the launch.
-fn is_beyond(kernel: &Kernel) -> bool {
-    let param = |kind: &ParamKind| match kind {
-        ParamKind::Texture(ty) => {
-            let known = [
-                Dimension::D1,
-                Dimension::D2,
-                Dimension::D2Array,
-                Dimension::D3,
-            ];
-            ty.is_depth || !known.contains(&ty.dimension)
-        }
-        ParamKind::Sampler => true,
-        ParamKind::Buffer { .. }
-        | ParamKind::Constant { .. }
-        | ParamKind::Scalar { .. }
-        | ParamKind::Threadgroup { .. } => false,
-    };
-    let mut found = kernel.params.iter().any(|p| param(&p.kind));
-    kernel.for_each_inst(&mut |inst| {
-        if let InstKind::Atomic { place, .. } = &inst.kind {
-            found |= kernel.texture(place.memory).is_some();
-        }
-        if let InstKind::Texture {
-            texture,
-            function,
-            args,
-        } = &inst.kind
-            && let Some(ty) = kernel.texture(*texture)
-        {
-            found |= match function {
-                TextureFunction::Levels
-                | TextureFunction::Samples
-                | TextureFunction::SampleCompare(_)
-                | TextureFunction::GatherCompare(_)
-                | TextureFunction::Fence => true,
-                TextureFunction::Read
-                | TextureFunction::Write
-                | TextureFunction::Sample(_)
-                | TextureFunction::Gather { .. }
-                | TextureFunction::Width
-                | TextureFunction::Height
-                | TextureFunction::Depth
-                | TextureFunction::ArraySize => {
-                    function.operands(ty.dimension, args).level.is_some()
-                }
-            };
-        }
-    });
-    found
-}
-
-/// What is known of such a kernel: nothing.
-fn open(kernel: &Kernel) -> Report {
-    Report {
-        kernel: kernel.name.to_string(),
-        verdict: Verdict::Open,
-        accesses: 0,
-        in_bounds: 0,
-        pairs: 0,
-        apart: 0,
-        conditions: Vec::new(),
-        texts: Vec::new(),
-        required: Vec::new(),
-        flat_dimensions: Vec::new(),
-        doubts: vec![Doubt {
-            spans: vec![kernel.span],
-            what: "the kernel reaches levels, cubes, depths or samples of textures, acts on texels, or has samplers of the \
-                   launch, of which nothing is proved"
-                .to_string(),
-            why: "check its launches instead",
-        }],
-        race_free: Vec::new(),
-        counterexample: None,
-        problems: 0,
-        proofs: BTreeMap::new(),
-    }
-}
-
 fn prove_with(
     module: &Verified,
     kernel: &str,
@@ -329,9 +251,6 @@ fn prove_with(
     keep: bool,
 ) -> Option<(Report, Vec<(Problem, bool)>)> {
     let kernel = module.kernel(kernel)?;
-    if is_beyond(kernel) {
-        return Some((open(kernel), Vec::new()));
-    }
     let cases = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
     let (mut runs, mut words) = (Vec::new(), Vec::new());
     for case in cases {
@@ -460,6 +379,12 @@ impl Session<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether so many times as much was tried as is meant to be.
+    fn is_spent(&self, times: usize) -> bool {
+        self.subject.asked.get() > self.options.problems * times
+            || self.subject.pivots.get() > self.options.pivots * times as u64
     }
 
     /// Whether every launch that the author wrote fulfils a condition, as far as it says.
@@ -603,7 +528,7 @@ impl Session<'_, '_> {
             let mut more = ample.iter().chain(others);
             more.all(|condition| condition.holds(launch) == Some(true))
         };
-        let spent = self.patience == 0 || self.subject.asked.get() > self.options.problems;
+        let spent = self.patience == 0 || self.is_spent(1);
         if spent || failing.iter().any(explained) {
             return None;
         }
@@ -645,7 +570,7 @@ impl Session<'_, '_> {
     }
 
     fn tries(&mut self, goal: Goal, more: &[Condition], failing: &mut Vec<Launch>) -> bool {
-        if self.subject.asked.get() > self.options.problems {
+        if self.is_spent(1) {
             return false;
         }
         let explained = |launch: &Launch| {
@@ -688,7 +613,7 @@ impl Session<'_, '_> {
         let mut all = self.subject.conditions.borrow().clone();
         all.sort_by_key(|c| std::cmp::Reverse(c.weight()));
         for condition in all {
-            if self.subject.asked.get() > self.options.problems * 2 {
+            if self.is_spent(2) {
                 break;
             }
             let before = self.subject.conditions.borrow().clone();
@@ -846,7 +771,7 @@ impl Session<'_, '_> {
             let within = tier == 0;
             *self.subject.conditions.borrow_mut() = assumed;
             for limit in [40, 300, 3000, 70_000] {
-                if *budget == 0 {
+                if *budget == 0 || self.is_spent(3) {
                     break;
                 }
                 *budget -= 1;
@@ -1041,6 +966,7 @@ impl Session<'_, '_> {
             race_free,
             counterexample,
             problems: subject.asked.get(),
+            pivots: subject.pivots.get(),
             proofs,
         }
     }

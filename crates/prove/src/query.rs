@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use invar_ir::Memory;
+use invar_ir::{Dim, Memory};
 
 use crate::linear::{Formula, Linear, Problem, Products, Var};
 
@@ -10,6 +10,9 @@ use crate::linear::{Formula, Linear, Problem, Products, Var};
 const MAX_FACTORS: usize = 4;
 /// A form of more terms is not multiplied.
 const MAX_TERMS: usize = 24;
+
+/// A way into an element: the fields, and none where an index stands.
+pub type Way = Vec<Option<u32>>;
 
 /// An integer of a kernel: a form, and bounds that hold whatever else does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +47,15 @@ pub struct Query {
     /// Variables, products and facts.
     pub problem: Problem,
     symbols: HashMap<String, Var>,
+    /// What variables that are no products are between, as the facts about them say.
+    bounds: HashMap<Var, (i128, i128)>,
     said: HashSet<String>,
     /// Numbers that are multiples, by name: the divisor, the quotient, and the condition that says so.
     times: BTreeMap<String, (i128, Var, usize)>,
-    /// Loads of what the dispatch does not write: index and value.
-    pub loads: BTreeMap<Memory, Vec<(Linear, Linear)>>,
+    /// Loads of what the dispatch does not write, by the way into the element: where, and the value.
+    pub loads: BTreeMap<(Memory, Way), Vec<(Vec<Linear>, Linear)>>,
+    /// Levels of textures, by the direction: the level, and how many texels it has.
+    pub levels: BTreeMap<(Memory, Dim), Vec<(Linear, Linear)>>,
     /// Whether the two threads are of one threadgroup.
     pub same: bool,
     /// Facts that are conditions on the launch: the place of the fact, and that of the condition.
@@ -140,6 +147,7 @@ impl Query {
                 let var = self.problem.names.len() as Var;
                 self.problem.names.push(key.to_string());
                 self.symbols.insert(key.to_string(), var);
+                self.bounds.insert(var, (low, high));
                 if let Some(twin) = twin(key).and_then(|twin| self.find(&twin)) {
                     self.problem.twins.insert((twin, var));
                 }
@@ -155,6 +163,31 @@ impl Query {
     /// The variable of that name, if there is one.
     fn find(&self, key: &str) -> Option<Var> {
         self.symbols.get(key).copied()
+    }
+
+    /// What a form is between, by the bounds of its variables alone; `None` where numbers get too large.
+    pub fn bounds(&self, form: &Linear) -> Option<(i128, i128)> {
+        let times = |a: (i128, i128), b: (i128, i128)| {
+            let mut ends = [a.0, a.1, a.0, a.1];
+            for (end, other) in ends.iter_mut().zip([b.0, b.1, b.1, b.0]) {
+                *end = end.checked_mul(other)?;
+            }
+            Some((*ends.iter().min()?, *ends.iter().max()?))
+        };
+        let (mut low, mut high) = (form.constant, form.constant);
+        for &(var, factor) in &form.terms {
+            let mut of = (factor, factor);
+            match self.problem.products.factors.get(&var) {
+                Some(factors) => {
+                    for factor in factors {
+                        of = times(of, *self.bounds.get(factor)?)?;
+                    }
+                }
+                None => of = times(of, *self.bounds.get(&var)?)?,
+            }
+            (low, high) = (low.checked_add(of.0)?, high.checked_add(of.1)?);
+        }
+        Some((low, high))
     }
 
     /// All names and their forms, in order.
@@ -184,6 +217,10 @@ impl Query {
         self.problem.names.push(name);
         self.problem.products.factors.insert(var, factors.clone());
         self.problem.products.of.insert(factors.clone(), var);
+        // Of factors that are not negative neither is the product: with that it is multiplied further.
+        if let Some((low @ 0.., _)) = self.bounds(&Linear::var(var)) {
+            self.say(Formula::le(&Linear::constant(low), &Linear::var(var)));
+        }
         // With one factor less each, so that inequalities can be multiplied by the one.
         if factors.len() > 2 {
             for i in 0..factors.len() {

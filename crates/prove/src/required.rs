@@ -24,7 +24,8 @@ impl Number {
             LaunchNumber::Groups(dim) => Number::Groups(dim),
             LaunchNumber::Threadgroup(dim) => Number::Threadgroup(dim),
             LaunchNumber::Texels(place, dim) => Number::Texels(place as usize, dim),
-            LaunchNumber::Element | LaunchNumber::Levels(_) => return None,
+            LaunchNumber::Levels(place) => Number::Levels(place as usize),
+            LaunchNumber::Element => return None,
         })
     }
 }

@@ -52,10 +52,13 @@ pub struct Simplex {
     forms: Vec<Vec<(Var, i128)>>,
     /// Column, whether its upper bound was changed, and what that was.
     trail: Vec<(usize, bool, Option<Bound>)>,
-    /// How many pivots may still be made.
+    /// How many pivots may still be made; one that changes many terms counts as several.
     pub work: u64,
     lost: bool,
 }
+
+/// So many terms that a pivot changes count as another one.
+const TERMS_OF_PIVOT: u64 = 256;
 
 fn greatest_divisor(terms: &[(Var, i128)]) -> i128 {
     let step = |a: i128, b: i128| -> i128 {
@@ -316,7 +319,6 @@ impl Simplex {
             let Some((row, column, too_high)) = worst else {
                 return Ok(());
             };
-            self.work -= 1;
             let free = |c: usize, up: bool| {
                 if up {
                     self.upper[c].is_none_or(|b| self.value[c].compare(b.value) == Ordering::Less)
@@ -344,7 +346,8 @@ impl Simplex {
             let target = Fraction::whole(bound.value);
             let by = target.minus(self.value[column]).over(factor);
             let value = self.value[entering].plus(by);
-            self.pivot(row, entering, factor);
+            let terms = self.pivot(row, entering, factor);
+            self.work = self.work.saturating_sub(1 + terms / TERMS_OF_PIVOT);
             // `column` is not basic any more; `entering` is, and follows it.
             self.value[entering] = value;
             self.value[column] = target;
@@ -366,8 +369,9 @@ impl Simplex {
         }
     }
 
-    /// Makes `entering` basic in a row in which it has this factor.
-    fn pivot(&mut self, row: usize, entering: usize, factor: Fraction) {
+    /// Makes `entering` basic in a row in which it has this factor; gives how many terms that changes.
+    fn pivot(&mut self, row: usize, entering: usize, factor: Fraction) -> u64 {
+        let mut changed = 0;
         let leaving = self.rows[row].basic;
         let mut terms = std::mem::take(&mut self.rows[row].terms);
         // leaving = factor * entering + rest: entering = leaving / factor - rest / factor
@@ -383,6 +387,7 @@ impl Simplex {
                 continue;
             }
             if let Ok(at) = other.terms.binary_search_by_key(&entering, |t| t.0) {
+                changed += other.terms.len() + terms.len();
                 let (_, f) = other.terms.remove(at);
                 add_to(&mut other.terms, f, &terms);
                 self.lost |= other.terms.iter().any(|(_, f)| f.is_lost());
@@ -395,6 +400,7 @@ impl Simplex {
         };
         self.row_of[leaving] = None;
         self.row_of[entering] = Some(row);
+        changed as u64
     }
 
     /// Why a basic column cannot come to its bound: every column of its row is at one of its own.

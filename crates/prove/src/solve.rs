@@ -37,7 +37,7 @@ pub enum Answer {
 pub struct Limits {
     /// Splits and branches.
     pub nodes: u32,
-    /// Pivots of the simplex.
+    /// Pivots of the simplex; one that changes many terms counts as several.
     pub pivots: u64,
 }
 
@@ -57,6 +57,11 @@ pub struct Limits {
 /// assert!(invar_prove::certificate::check(&problem, &proof).is_ok());
 /// ```
 pub fn solve(problem: &Problem, limits: Limits) -> Answer {
+    solve_counted(problem, limits).0
+}
+
+/// As [`solve`], with how many pivots that took.
+pub fn solve_counted(problem: &Problem, limits: Limits) -> (Answer, u64) {
     let mut search = Search {
         problem,
         simplex: Simplex::new(problem.names.len(), limits.pivots),
@@ -76,14 +81,15 @@ pub fn solve(problem: &Problem, limits: Limits) -> Answer {
         Some(failure) => search.closed(failure),
         None => search.node(0),
     };
-    match outcome {
+    let answer = match outcome {
         Outcome::Closed(proof, _) => Answer::Refuted(proof),
         Outcome::Values(values) => match problem.is_answered_by(&values) {
             Some(true) => Answer::Values(values),
             Some(false) | None => Answer::Unknown,
         },
         Outcome::Unknown => Answer::Unknown,
-    }
+    };
+    (answer, limits.pivots - search.simplex.work)
 }
 
 #[derive(Debug)]

@@ -7,10 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use invar_ir::{
-    AddressSpace, Dim, Imm, InstKind, Level, Memory, Op, Scalar, Step, Type, Value, Width,
-    texture::extent_name,
-};
+use invar_ir::{AddressSpace, Dim, Imm, InstKind, Level, Memory, Op, Scalar, Step, Type, Value};
 
 use crate::kernel::{Invariant, Subject};
 use crate::linear::{Formula, Linear};
@@ -20,9 +17,13 @@ use crate::shape::{Definition, Id, Round, Rounds};
 /// Grids and positions fit 32 bits (X1).
 const LARGEST_GRID: i128 = (1 << 32) - 1;
 /// The most elements of a buffer of which anything is proved.
-pub const LARGEST_BUFFER: i128 = 1 << 32;
+pub const LARGEST_BUFFER: i128 = (1 << 32) - 1;
 /// The most texels of a texture in a direction.
 pub const LARGEST_TEXTURE: i128 = invar_texture::MAX_EXTENT as i128;
+/// The most texels of a row that is not sampled.
+pub const LARGEST_ROW: i128 = invar_texture::MAX_TEXELS as i128;
+/// The most levels of a texture: the last has one texel.
+pub const MOST_LEVELS: i128 = LARGEST_TEXTURE.ilog2() as i128 + 1;
 /// The most threads of a threadgroup of which anything is proved.
 pub const LARGEST_THREADGROUP: i128 = 1024;
 
@@ -80,6 +81,20 @@ pub fn range(scalar: Scalar) -> (i128, i128) {
     } else {
         (0, (1 << bits) - 1)
     }
+}
+
+/// What a form is a multiple of a divisor by, as far as its factors are, and the rest.
+fn divided(form: &Linear, divisor: i128) -> Option<(Linear, Linear)> {
+    let mut whole = Linear::constant(form.constant.div_euclid(divisor));
+    let mut rest = Linear::constant(form.constant.rem_euclid(divisor));
+    for &(var, factor) in &form.terms {
+        let (to, factor) = match factor % divisor {
+            0 => (&mut whole, factor / divisor),
+            _left => (&mut rest, factor),
+        };
+        *to = to.plus(factor, &Linear::var(var))?;
+    }
+    Some((whole, rest))
 }
 
 fn dim(imm: Imm) -> Dim {
@@ -343,21 +358,6 @@ impl Subject<'_> {
     }
 }
 
-impl Subject<'_> {
-    /// How many texels a texture has in a direction: columns, rows, or slices or elements. One in those that it
-    /// does not have.
-    pub fn texels(&self, q: &mut Query, texture: Memory, d: Dim) -> Int {
-        let info = self.module.memory(self.kernel, texture);
-        match (self.kernel.texture(texture), info) {
-            (Some(ty), Some(info)) if (d as usize) < ty.dimension.coordinates() => {
-                let key = format!("{}({})", extent_name(d), info.name);
-                q.symbol(&key, 1, LARGEST_TEXTURE)
-            }
-            _without => Int::constant(1),
-        }
-    }
-}
-
 /// Values.
 impl Subject<'_> {
     /// What tells the rounds of a value's loops.
@@ -493,22 +493,16 @@ impl Subject<'_> {
             InstKind::Op { op, imm, args } => self.operation(q, t, value, (*op, *imm, args)),
             InstKind::BufferLength(memory) => Some(Val::Int(self.length(q, *memory))),
             InstKind::Texture {
-                texture, function, ..
+                texture,
+                function,
+                args,
             } => {
-                let d = function.extent()?;
-                Some(Val::Int(self.texels(q, *texture, d)))
+                let number = self.texture_number(q, t, (*texture, *function), args);
+                number.map(Val::Int)
             }
             InstKind::Load(place) => {
-                let plain = place.path.is_empty() && place.width == Width::One;
-                let Type::Scalar(scalar) = self.kernel.ty(value) else {
-                    return None;
-                };
-                let fixed = self.module.is_read_only(self.kernel, place.memory);
-                if !plain || !scalar.is_integer() || !fixed {
-                    return None;
-                }
-                let index = self.int(q, t, place.index)?;
-                self.load(q, place.memory, &index, scalar).map(Val::Int)
+                let whole = (self.kernel.ty(value), None);
+                self.loaded(q, t, place, whole).map(Val::Int)
             }
             InstKind::If { condition, .. } => {
                 let yielded = |side: usize| -> Option<Value> {
@@ -533,28 +527,6 @@ impl Subject<'_> {
             // Nothing is known of what others give; of `assert_uniform`, which thread's value it is is not specified (X5).
             _other => None,
         }
-    }
-
-    /// A load from what the dispatch does not write: a function of the index.
-    fn load(&self, q: &mut Query, memory: Memory, index: &Int, scalar: Scalar) -> Option<Int> {
-        let (low, high) = range(scalar);
-        let before = q.loads.entry(memory).or_default().clone();
-        let known = before.iter().find(|(at, _)| *at == index.form);
-        if let Some((_, form)) = known {
-            let form = form.clone();
-            return Some(Int { form, low, high });
-        }
-        let key = format!("contents {memory:?} {}", before.len());
-        let loaded = q.symbol(&key, low, high);
-        for (at, other) in &before {
-            let apart = Formula::ne(at, &index.form)?;
-            let equal = Formula::eq(other, &loaded.form)?;
-            q.say(Some(Formula::any([apart, equal])));
-        }
-        self.say_loaded(q, memory, &before, (index, &loaded.form));
-        let entry = (index.form.clone(), loaded.form.clone());
-        q.loads.entry(memory).or_default().push(entry);
-        Some(loaded)
     }
 
     /// One of two values.
@@ -849,12 +821,25 @@ impl Subject<'_> {
             };
             return Some((Int::constant(low), rest));
         }
+        let parts = self.floor_in_parts(q, a, divisor)?;
+        if let Some((quotient, rest, is_exact)) = &parts
+            && *is_exact
+        {
+            return Some((quotient.clone(), rest.clone()));
+        }
         let key = format!("floor of {:?} by {divisor}", a.form);
         let quotient = q.symbol(&key, low, high);
         let rest = a.form.plus(-divisor, &quotient.form)?;
         if q.first_time(&key) {
             q.say(Some(Formula::at_least(rest.clone())));
             q.say(Formula::lt(&rest, &Linear::constant(divisor)));
+            if let Some((sum, ..)) = &parts {
+                q.say(Formula::eq(&quotient.form, &sum.form));
+            }
+        }
+        if let Some((_, rest, _)) = parts {
+            // One number is multiplied further more easily than a sum.
+            return Some((quotient, rest));
         }
         let rest = Int {
             form: rest,
@@ -862,6 +847,38 @@ impl Subject<'_> {
             high: divisor - 1,
         };
         Some((quotient, rest))
+    }
+
+    /// As [`Subject::floor`], with the quotient as a sum: of what is a multiple of the divisor nothing is asked.
+    /// `None` inside if nothing is; and whether the quotient of what is left is known.
+    fn floor_in_parts(
+        &self,
+        q: &mut Query,
+        a: &Int,
+        divisor: i128,
+    ) -> Option<Option<(Int, Int, bool)>> {
+        // floor((divisor * whole + rest) / divisor) = whole + floor(rest / divisor)
+        let (whole, rest) = divided(&a.form, divisor)?;
+        let bounds = q.bounds(&rest).filter(|_| whole.as_constant() != Some(0));
+        let Some((low, high)) = bounds else {
+            return Some(None);
+        };
+        let form = rest;
+        let (quotient, rest) = self.floor(q, &Int { form, low, high }, divisor)?;
+        let sum = Int {
+            form: whole.plus(1, &quotient.form)?,
+            low: a.low.div_euclid(divisor),
+            high: a.high.div_euclid(divisor),
+        };
+        Some(Some((sum, rest, quotient.as_constant().is_some())))
+    }
+
+    /// As [`Subject::floor`], for bits: those of what is left are asked for next.
+    fn floor_of_bits(&self, q: &mut Query, a: &Int, divisor: i128) -> Option<(Int, Int)> {
+        match self.floor_in_parts(q, a, divisor)? {
+            Some((quotient, rest, _)) => Some((quotient, rest)),
+            None => self.floor(q, a, divisor),
+        }
     }
 
     /// The quotient and the remainder (A2).
@@ -1190,8 +1207,12 @@ impl Subject<'_> {
         }
     }
 
-    /// A component of a vector that is made of scalars here.
+    /// A component of a vector that is loaded, or made of scalars here.
     fn component(&self, q: &mut Query, t: &mut Thread, args: &[Value]) -> Option<Int> {
+        if let Some(InstKind::Load(place)) = self.shape.defining(args[0]) {
+            let index = self.int(q, t, args[1])?.as_constant()?;
+            return self.loaded(q, t, place, (self.kernel.ty(args[0]), Some(index)));
+        }
         let Some(InstKind::Op {
             op: Op::Construct,
             args: parts,
@@ -1243,13 +1264,13 @@ impl Subject<'_> {
         }
         if let Some(mask) = b.as_constant() {
             if op == Op::And && mask >= 0 && mask & (mask + 1) == 0 {
-                return self.floor(q, &a, mask + 1).map(|(_, rest)| rest);
+                return self.floor_of_bits(q, &a, mask + 1).map(|(_, rest)| rest);
             }
             if a.low >= 0 && mask >= 0 && a.high < 1 << 64 {
                 let full = (1i128 << (128 - a.high.leading_zeros())) - 1;
                 let rest = !mask & full;
                 if op == Op::And && rest & (rest + 1) == 0 {
-                    let (_, low) = self.floor(q, &a, rest + 1)?;
+                    let (_, low) = self.floor_of_bits(q, &a, rest + 1)?;
                     return Some(Int {
                         form: a.form.plus(-1, &low.form)?,
                         low: 0,
@@ -1261,8 +1282,8 @@ impl Subject<'_> {
                     // The bits of `a` that the mask has.
                     let mut both = Linear::constant(0);
                     for bit in bits {
-                        let (upper, _) = self.floor(q, &a, 1 << bit)?;
-                        let (_, bit_of) = self.floor(q, &upper, 2)?;
+                        let (upper, _) = self.floor_of_bits(q, &a, 1 << bit)?;
+                        let (_, bit_of) = self.floor_of_bits(q, &upper, 2)?;
                         both = both.plus(1 << bit, &bit_of.form)?;
                     }
                     let top = (1i128 << (128 - a.high.max(mask).leading_zeros())) - 1;

@@ -13,6 +13,7 @@ const OPTIONS: Options = Options {
     infer: true,
     refute: false,
     problems: 300,
+    pivots: 200_000,
 };
 
 fn folder(name: &str) -> std::path::PathBuf {

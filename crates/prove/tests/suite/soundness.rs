@@ -218,6 +218,7 @@ fn no_proof_is_beside_a_finding() {
         infer: true,
         refute: false,
         problems: 150,
+        ..Options::default()
     };
     let (mut proved, mut launches, mut edges, mut unwatched) = (0, 0, 0, 0);
     for seed in first..first + count {

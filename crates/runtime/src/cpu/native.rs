@@ -495,23 +495,25 @@ impl NativeProgram {
             Arg::Scalar(_) => false,
         };
         let number = |number| match number {
-            Number::Grid(d) => Some(i128::from(grid.threads[d as usize])),
-            Number::Groups(d) => Some(i128::from(grid.threadgroups[d as usize])),
-            Number::Threadgroup(d) => Some(i128::from(grid.threadgroup[d as usize])),
+            Number::Grid(d) => Some(u64::from(grid.threads[d as usize])),
+            Number::Groups(d) => Some(u64::from(grid.threadgroups[d as usize])),
+            Number::Threadgroup(d) => Some(u64::from(grid.threadgroup[d as usize])),
             Number::Argument(i) => match call.args.get(i)? {
                 Arg::Scalar(components) => match components.as_slice() {
-                    [one] if one.scalar.is_integer() => Some(one.scalar.integer(one.bits)),
+                    [one] if one.scalar.is_integer() => {
+                        u64::try_from(one.scalar.integer(one.bits)).ok()
+                    }
                     _no_integer => None,
                 },
                 Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
             },
             Number::Length(i) => match (call.args.get(i)?, self.element_bytes.get(i)?) {
-                (Arg::Buffer(slice), size) => Some((slice.size_bytes() as u64 / size).into()),
-                (Arg::ThreadgroupLength(length), _) => Some((*length).into()),
+                (Arg::Buffer(slice), size) => Some(slice.size_bytes() as u64 / size),
+                (Arg::ThreadgroupLength(length), _) => Some(*length),
                 (Arg::Scalar(_), _) => None,
             },
             // Function constants are values, and textures buffers, before code is made.
-            Number::Constant(_) | Number::Texels(..) => None,
+            Number::Constant(_) | Number::Texels(..) | Number::Levels(_) => None,
         };
         let checks = lengths().any(is_long) || !proved.have(&number);
         #[cfg(feature = "testing")]

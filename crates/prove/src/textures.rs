@@ -1,0 +1,340 @@
+//! Textures under proof: how many texels, levels and samples they have, and where a texel is.
+//!
+//! A texel has a coordinate for each thing that its texture counts, and lies in a level (V1, V5, V8, V11, V12). Each
+//! may be beyond an edge by itself. Level `l` has `max(floor(size / 2^l), 1)` texels in a row and in a column.
+//!
+//! Deliberately absent: coordinates of samples, which are brought into their texture (V3).
+
+use invar_ir::texture::{atomic_coordinates, extent_name};
+use invar_ir::{Dim, Dimension, InstKind, Memory, TextureFunction, Value};
+
+use crate::kernel::{Among, Direction, Extent, Site, Subject, Texel, within};
+use crate::linear::{Formula, Linear};
+use crate::query::{Int, Query};
+use crate::value::{LARGEST_ROW, LARGEST_TEXTURE, MOST_LEVELS, Thread};
+
+/// How many samples a texel may have, where it has several.
+const SAMPLES: [i128; 3] = [2, 4, 8];
+/// The faces of a cube.
+const FACES: i128 = 6;
+
+/// How many there are.
+impl Subject<'_> {
+    fn dimension(&self, texture: Memory) -> Option<Dimension> {
+        self.kernel.texture(texture).map(|ty| ty.dimension)
+    }
+
+    fn number_of(&self, q: &mut Query, texture: Memory, what: &str, most: i128) -> Int {
+        let info = self.module.memory(self.kernel, texture);
+        let name = info.map_or_else(String::new, |info| info.name.to_string());
+        q.symbol(&format!("{what}({name})"), 1, most)
+    }
+
+    /// How many texels a texture has in a direction: columns, rows, and slices, of all its elements. One in those
+    /// that it does not have.
+    pub fn texels(&self, q: &mut Query, texture: Memory, d: Dim) -> Int {
+        let Some(dimension) = self.dimension(texture).filter(|of| of.has_extent(d)) else {
+            return Int::constant(1);
+        };
+        let most = match dimension {
+            Dimension::Buffer => LARGEST_ROW,
+            _sampled => LARGEST_TEXTURE,
+        };
+        if d == Dim::Z && dimension == Dimension::Cube {
+            return Int::constant(FACES);
+        }
+        let texels = self.number_of(q, texture, extent_name(d), most);
+        if !q.first_time(&format!("{:?} are texels", texels.form)) {
+            return texels;
+        }
+        if d == Dim::Z && dimension.slices(1).is_some() {
+            let elements = self.elements(q, texture).form;
+            let each = match dimension.has_samples() {
+                true => SAMPLES.to_vec(),
+                false => vec![FACES],
+            };
+            let samples = self.samples(q, texture).form;
+            let one = |each: i128| {
+                let mut all = vec![Formula::eq(&texels.form, &elements.times(each)?)?];
+                if dimension.has_samples() {
+                    all.push(Formula::eq(&samples, &Linear::constant(each))?);
+                }
+                Some(Formula::all(all))
+            };
+            let one: Option<Vec<Formula>> = each.into_iter().map(one).collect();
+            q.say(one.map(Formula::any));
+        }
+        // The faces of a cube are squares.
+        if d == Dim::Y && dimension.is_cube() {
+            let columns = self.texels(q, texture, Dim::X);
+            q.say(Formula::eq(&texels.form, &columns.form));
+        }
+        texels
+    }
+
+    /// How many elements an array of textures has.
+    fn elements(&self, q: &mut Query, texture: Memory) -> Int {
+        match self.dimension(texture) {
+            Some(Dimension::CubeArray | Dimension::D2MsArray) => {
+                self.number_of(q, texture, "elements", LARGEST_TEXTURE)
+            }
+            Some(dimension) if dimension.is_array() => self.texels(q, texture, Dim::Z),
+            Some(_) | None => Int::constant(1),
+        }
+    }
+
+    /// How many samples a texel has.
+    fn samples(&self, q: &mut Query, texture: Memory) -> Int {
+        if !self.dimension(texture).is_some_and(Dimension::has_samples) {
+            return Int::constant(1);
+        }
+        let samples = self.number_of(q, texture, "samples", SAMPLES[2]);
+        if q.first_time(&format!("{:?} are samples", samples.form)) {
+            let one = |n| Formula::eq(&samples.form, &Linear::constant(n));
+            let one: Option<Vec<Formula>> = SAMPLES.into_iter().map(one).collect();
+            q.say(one.map(Formula::any));
+        }
+        samples
+    }
+
+    /// How many levels a texture has.
+    pub fn levels(&self, q: &mut Query, texture: Memory) -> Int {
+        match self.dimension(texture) {
+            Some(dimension) if dimension.has_levels() => {
+                self.number_of(q, texture, "levels", MOST_LEVELS)
+            }
+            Some(_) | None => Int::constant(1),
+        }
+    }
+
+    /// How many texels a level has in a direction, if there is the level.
+    fn texels_of_level(&self, q: &mut Query, texture: Memory, d: Dim, level: &Int) -> Option<Int> {
+        let first = self.texels(q, texture, d);
+        if d == Dim::Z || level.as_constant() == Some(0) || first.high == 1 {
+            return Some(first);
+        }
+        let key = format!("{:?} at level {:?}", first.form, level.form);
+        let texels = q.symbol(&key, 1, first.high);
+        if !q.first_time(&key) {
+            return Some(texels);
+        }
+        q.say(Formula::le(&texels.form, &first.form));
+        let there = level.as_constant().filter(|l| (1..MOST_LEVELS).contains(l));
+        if let Some(number) = there {
+            let (halved, _) = self.floor(q, &first, 1 << number)?;
+            q.say(either_or_one(&texels.form, &halved.form));
+            // There are no more levels than those to the one of one texel.
+            let levels = self.levels(q, texture).form;
+            let mut some = vec![Formula::le(&levels, &Linear::constant(number))?];
+            for d in [Dim::X, Dim::Y] {
+                let texels = self.texels(q, texture, d).form;
+                some.push(Formula::le(&Linear::constant(1 << number), &texels)?);
+            }
+            q.say(Some(Formula::any(some)));
+        }
+        // What is known of other levels, the first among them: the same has as many, and the next half as many.
+        let own = (level.form.clone(), texels.form.clone());
+        let mut others = q.levels.entry((texture, d)).or_default().clone();
+        others.push((Linear::constant(0), first.form));
+        q.levels.entry((texture, d)).or_default().push(own.clone());
+        for (other, its) in others {
+            if there.is_some() && other.as_constant().is_some() {
+                continue;
+            }
+            let apart = own.0.plus(-1, &other)?;
+            let same = Formula::eq(&texels.form, &its)?;
+            match apart.as_constant() {
+                Some(0) => q.say(Some(same)),
+                Some(1) => self.say_half(q, (&other, &its), &texels.form)?,
+                Some(-1) => self.say_half(q, (&own.0, &texels.form), &its)?,
+                Some(_) => {}
+                None => {
+                    let differ = Formula::ne(&own.0, &other)?;
+                    q.say(Some(Formula::any([differ, same])));
+                }
+            }
+        }
+        Some(texels)
+    }
+
+    /// Says that a level, if it is one, has twice as many texels as the next.
+    fn say_half(
+        &self,
+        q: &mut Query,
+        (level, texels): (&Linear, &Linear),
+        next: &Linear,
+    ) -> Option<()> {
+        let whole = Int {
+            form: texels.clone(),
+            low: 1,
+            high: LARGEST_TEXTURE,
+        };
+        let (halved, _) = self.floor(q, &whole, 2)?;
+        let before = Formula::lt(level, &Linear::constant(0))?;
+        let half = either_or_one(next, &halved.form)?;
+        q.say(Some(Formula::any([before, half])));
+        Some(())
+    }
+
+    /// What a function of a texture that asks for a number gives.
+    pub fn texture_number(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        (texture, function): (Memory, TextureFunction),
+        args: &[Value],
+    ) -> Option<Int> {
+        match function {
+            TextureFunction::Levels => Some(self.levels(q, texture)),
+            TextureFunction::Samples => Some(self.samples(q, texture)),
+            TextureFunction::ArraySize => Some(self.elements(q, texture)),
+            TextureFunction::Width | TextureFunction::Height | TextureFunction::Depth => {
+                let d = function.extent()?;
+                let operands = function.operands(self.dimension(texture)?, args);
+                let Some(level) = operands.level else {
+                    return Some(self.texels(q, texture, d));
+                };
+                let level = self.int(q, t, level)?;
+                let texels = self.texels_of_level(q, texture, d, &level)?;
+                let levels = self.levels(q, texture);
+                let there = within(&level.form, &levels.form)?;
+                let key = format!("{:?} if it is there", texels.form);
+                let given = q.symbol(&key, 0, texels.high);
+                if q.first_time(&key) {
+                    let none = Formula::eq(&given.form, &Linear::constant(0))?;
+                    let all = Formula::eq(&given.form, &texels.form)?;
+                    let absent = Formula::all([there.negated()?, none]);
+                    q.say(Some(Formula::any([Formula::all([there, all]), absent])));
+                }
+                Some(given)
+            }
+            TextureFunction::Read
+            | TextureFunction::Write
+            | TextureFunction::Sample(_)
+            | TextureFunction::Gather { .. }
+            | TextureFunction::SampleCompare(_)
+            | TextureFunction::GatherCompare(_)
+            | TextureFunction::Fence => None,
+        }
+    }
+}
+
+/// That a number is another, or 1 where that is 0.
+fn either_or_one(number: &Linear, other: &Linear) -> Option<Formula> {
+    let (none, one) = (Linear::constant(0), Linear::constant(1));
+    let same = [Formula::le(&one, other)?, Formula::eq(number, other)?];
+    let least = [Formula::eq(other, &none)?, Formula::eq(number, &one)?];
+    Some(Formula::any([Formula::all(same), Formula::all(least)]))
+}
+
+/// Accesses.
+impl Subject<'_> {
+    /// What an instruction reaches of a texture; `None` if it is none that does.
+    pub fn texels_of(&self, texture: Memory, kind: &InstKind) -> Option<Extent> {
+        let dimension = self.dimension(texture)?;
+        match kind {
+            InstKind::Atomic { place, .. } => Some(Extent::Texel(Texel {
+                at: atomic_coordinates(place),
+                level: None,
+            })),
+            InstKind::Texture { function, args, .. } => {
+                let operands = function.operands(dimension, args);
+                if function.samples() {
+                    let element = operands.at.get(dimension.axes());
+                    return Some(Extent::Sample(element.copied()));
+                }
+                Some(Extent::Texel(Texel {
+                    at: operands.at.into(),
+                    level: operands.level,
+                }))
+            }
+            _no_texels => None,
+        }
+    }
+
+    /// The directions in which a texel may be beyond its texture.
+    pub fn directions_of_texel(&self, texture: Memory, texel: &Texel) -> Vec<Direction> {
+        let Some(dimension) = self.dimension(texture) else {
+            return Vec::new();
+        };
+        let counted = dimension.counted().iter().zip(&texel.at);
+        let coordinate = |(what, index): (&usize, &Value)| Direction {
+            index: *index,
+            among: match (what, dimension.slices(1)) {
+                (0, _) => Among::Texels(Dim::X),
+                (1, _) => Among::Texels(Dim::Y),
+                (2, None) => Among::Texels(Dim::Z),
+                (2, Some(_)) if dimension.has_samples() => Among::Samples,
+                (2, Some(_)) => Among::Parts(FACES),
+                _elements => Among::OfArray,
+            },
+        };
+        let level = texel.level.map(|index| Direction {
+            index,
+            among: Among::Levels,
+        });
+        counted.map(coordinate).chain(level).collect()
+    }
+
+    /// The direction in which a sample may be beyond its texture: what lies between texels is brought into it (V3),
+    /// but the element of an array is one that there is.
+    pub fn directions_of_sample(&self, texture: Memory, element: Option<Value>) -> Vec<Direction> {
+        let is_array = self.dimension(texture).is_some_and(Dimension::is_array);
+        let element = element.filter(|_| is_array).map(|index| Direction {
+            index,
+            among: Among::OfArray,
+        });
+        element.into_iter().collect()
+    }
+
+    /// How many there are of what an index of an access to a texture counts.
+    pub fn end_of(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        site: &Site<'_>,
+        among: Among,
+    ) -> Option<Int> {
+        match among {
+            Among::Texels(d) => {
+                let level = match &site.extent {
+                    Extent::Texel(Texel {
+                        level: Some(level), ..
+                    }) => self.int(q, t, *level)?,
+                    _first => Int::constant(0),
+                };
+                self.texels_of_level(q, site.memory, d, &level)
+            }
+            Among::OfArray => Some(self.elements(q, site.memory)),
+            Among::Samples => Some(self.samples(q, site.memory)),
+            Among::Levels => Some(self.levels(q, site.memory)),
+            Among::Parts(count) => Some(Int::constant(count)),
+            Among::Elements => None,
+        }
+    }
+
+    /// The coordinates and the level of the texel of an access, which is one that there is by what is said of it. A
+    /// texture that is sampled is never written: with which texels does not matter.
+    pub fn texel(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        site: &Site<'_>,
+    ) -> Option<(Vec<Linear>, Vec<Formula>)> {
+        let Extent::Texel(texel) = &site.extent else {
+            return None;
+        };
+        let (mut at, mut inside) = (Vec::new(), Vec::new());
+        for Direction { index, among } in self.directions_of_texel(site.memory, texel) {
+            let index = self.int(q, t, index)?.form;
+            let end = self.end_of(q, t, site, among)?;
+            inside.push(within(&index, &end.form)?);
+            at.push(index);
+        }
+        // Without a level it is the first.
+        if texel.level.is_none() {
+            at.push(Linear::constant(0));
+        }
+        Some((at, inside))
+    }
+}
