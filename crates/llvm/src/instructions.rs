@@ -9,7 +9,7 @@ use invar_ir::{Diagnostic, Inst, Op, Rule, Scalar, Scope, Type};
 use crate::analysis::signed;
 use crate::function::FunctionLowering;
 use crate::matrices;
-use crate::ops::{Known, cast_within};
+use crate::ops::{Known, cast_within, divided};
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -218,6 +218,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 low_bits: self.analysis.plan.low_bits.of(result),
             };
             cast_within(&self.e, from, to, vectors[0], known)
+        } else if let Some(by) = self.analysis.plan.quotients.get(&result)
+            && self.e.target.has_fma
+        {
+            divided(&self.e, vectors[0], *by)
         } else {
             self.e.eval(op, from, to, &vectors)
         };

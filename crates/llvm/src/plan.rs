@@ -13,6 +13,7 @@ use invar_codegen::analysis::blocks::{self, Block};
 use invar_codegen::analysis::floats::{self, Floats};
 use invar_codegen::analysis::lanes::Classes;
 use invar_codegen::analysis::low_bits::{self, LowBits};
+use invar_codegen::analysis::quotients::{self, Reciprocal};
 use invar_codegen::analysis::ranges::{self, Known, Ranges};
 use invar_codegen::passes::cost::{Cost, cost};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
@@ -85,6 +86,8 @@ pub(crate) struct Plan<'k> {
     pub affine: Affine<'k>,
     /// Where floats lie unless they are NaN.
     pub floats: Floats,
+    /// Quotients that products are, where those can be fused.
+    pub quotients: HashMap<Value, Reciprocal>,
     /// Threads may return in a segment after which others follow.
     pub returns_early: bool,
 }
@@ -128,6 +131,7 @@ impl<'k> Plan<'k> {
             shared_arrays: BTreeSet::new(),
             low_bits: low_bits::analyse(kernel),
             affine: affine::analyse(kernel, &ranges, threadgroup_size),
+            quotients: quotients::analyse(kernel, &ranges),
             ranges,
             floats: floats::analyse(kernel),
             returns_early: false,

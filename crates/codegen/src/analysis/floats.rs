@@ -123,6 +123,16 @@ impl Walk<'_> {
                 let [low, high] = rounded(product(of(0), of(1)));
                 rounded([low + c[0], high + c[1]])
             }
+            Op::Min | Op::Fmin | Op::Max | Op::Fmax => {
+                // Of a NaN and a number they give the number.
+                let limit = |i: usize| self.constant(args[i]).filter(|x| !x.is_nan());
+                let all = hull(of(0), of(1));
+                match (limit(0).or(limit(1)), op) {
+                    (Some(limit), Op::Min | Op::Fmin) => [all[0], limit],
+                    (Some(limit), _max) => [limit, all[1]],
+                    (None, _any) => all,
+                }
+            }
             Op::Select => {
                 let [no, yes] = [(0, false), (1, true)]
                     .map(|(i, holds)| self.narrowed(args[2], holds, args[i], of(i)));

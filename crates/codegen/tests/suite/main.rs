@@ -9,6 +9,7 @@ mod lanes;
 mod msl;
 mod passes;
 mod pipeline;
+mod quotients;
 mod ranges;
 mod regroup;
 mod rows;

@@ -11,6 +11,7 @@
 
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
+use invar_codegen::analysis::quotients::Reciprocal;
 use invar_ir::{Op, Scalar};
 
 use crate::emit::Emit;
@@ -127,6 +128,17 @@ pub(crate) fn cast_within<'c>(
     known: Known,
 ) -> BasicValueEnum<'c> {
     convert::float_to_integer(Words::like(e, x), from, to, x, known)
+}
+
+/// An `f32` divided by what products divide it by.
+pub(crate) fn divided<'c>(
+    e: &Emit<'c>,
+    x: BasicValueEnum<'c>,
+    by: Reciprocal,
+) -> BasicValueEnum<'c> {
+    let w = Words::like(e, x);
+    let [high, low] = [by.high, by.low].map(|factor| w.float(Scalar::F32, factor.into()));
+    float::fma(w, Scalar::F32, x, high, w.fmul(x, low))
 }
 
 /// An instruction for integers, and the one for floats.

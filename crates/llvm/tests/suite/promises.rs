@@ -45,6 +45,37 @@ fn aarch64_fuses_products_and_sums_of_vectors() {
     assert!(!text.contains("bl\tfma"), "a library call: {text}");
 }
 
+const FRACTIONS: &str = "
+kernel @fractions(%x: device read u8, %y: device write f32) {
+    %i = thread_position_in_grid x
+    %c = load %x[%i]
+    %a = cast f32 %c
+    %most = const f32 MOST
+    %p = div %a, %most
+    store %y[%i], %p
+}
+";
+
+#[test]
+fn codes_become_fractions_by_products_where_those_can_be_fused() {
+    let divides = |target, most: &str| {
+        let options = CompileOptions {
+            target,
+            threadgroup_size: Some([64, 1, 1]),
+            ..CompileOptions::default()
+        };
+        let module = module(&FRACTIONS.replace("MOST", most));
+        let text = emit(&module, "fractions", &options, Text::Llvm).expect("it compiles");
+        text.contains("fdiv")
+    };
+    for target in [Target::X86V3, Target::X86V4, Target::Aarch64] {
+        assert!(!divides(target, "255"));
+        // Products of such numbers are subnormal.
+        assert!(divides(target, "1e38"));
+    }
+    assert!(divides(Target::X86V1, "255"));
+}
+
 /// The registers that a kernel's code for AArch64 loads, but for those of constants and of its own frame.
 fn aarch64_loads(text: &str) -> usize {
     let options = CompileOptions {
