@@ -166,3 +166,38 @@ fn products_by_tiles_need_no_threadgroups() {
     let text = tiled(&row("mine"), &row("own"));
     assert_eq!(shape(&text, [16, 16, 1], true), Some([64, 16, 1]));
 }
+
+#[test]
+fn samples_run_in_squares() {
+    let shape = |text: &str| {
+        let module = text::parse("k.inv", text).expect("parsed");
+        let grids = Grids {
+            exchanged: true,
+            split: false,
+        };
+        let found = regroup(&module, 0, None, grids).expect("each thread by itself");
+        found.shape([1024, 1024, 1])
+    };
+    let kernel = |place: &str| {
+        format!(
+            "kernel @k(%w: u32, %s: f32, %from: device read f32, %to: device write f32) {{
+                %x = thread_position_in_grid x
+                %y = thread_position_in_grid y
+                {place}
+                %row = mul %y, %w
+                %i = add %row, %at
+                %v = load %from[%i]
+                %o = add %row, %x
+                store %to[%o], %v
+            }}"
+        )
+    };
+    let sampled = "%u = cast f32 %x\n %p = mul %u, %s\n %at = cast u32 %p";
+    assert_eq!(shape(&kernel(sampled)), Some([16, 16, 1]));
+    // The same for all threads, and no float at all.
+    let steady = "%p = mul %s, %s\n %n = cast u32 %p\n %at = add %n, %x";
+    let integers = "%n = cast i32 %x\n %at = cast u32 %n";
+    for place in [steady, integers] {
+        assert_eq!(shape(&kernel(place)), Some([64, 4, 1]), "{place}");
+    }
+}
