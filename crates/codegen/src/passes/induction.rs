@@ -71,9 +71,9 @@ pub(super) fn is_steady(kind: &InstKind, steady: &HashSet<Value>) -> bool {
         Op::ThreadsPerGrid | Op::ThreadgroupsPerGrid | Op::DispatchThreadsPerThreadgroup
     );
     match op.row().meaning {
-        Meaning::Eval(_) => args.iter().all(|arg| steady.contains(arg)),
+        Meaning::Eval(_) | Meaning::Arrange => args.iter().all(|arg| steady.contains(arg)),
         Meaning::Query => of_the_dispatch,
-        Meaning::Expand(_) | Meaning::Arrange | Meaning::Lanes(..) => false,
+        Meaning::Expand(_) | Meaning::Lanes(..) => false,
     }
 }
 

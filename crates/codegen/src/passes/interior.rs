@@ -20,13 +20,14 @@
 //!                             x + r - n          from n to 2*n - 1, where r holds n
 //! select(.., x + r < limit)   one side           below the limit; or from it on, where it is a small number
 //! if x + r < limit            the side that accesses memory, as far as that is the one
+//! select(.., x + r < limit)   what was loaded, where the other side was not
 //! ```
 //!
 //! So `x` lies between limits that are computed once, in 64 bits that no sum of a few 32-bit numbers leaves. They
 //! bound `x` itself: that tells a target what a whole row of threads does, and where the indices lie.
 //!
 //! Every thread makes one of both, so this is right wherever the limits are. It is done where an index of an access
-//! becomes a sum, or a condition on the place of a neighbour goes; not where a remainder is one of the place itself (`i % n`), nor for limits in the midst of things
+//! becomes a sum, or a condition on the place of a neighbour or on what of a load counts goes; not where a remainder is one of the place itself (`i % n`), nor for limits in the midst of things
 //! (`min(x, 7)`), which say nothing of borders.
 //!
 //! Deliberately absent: kernels whose threads meet, or leave early; indices of 64 bits that are not constant.
@@ -223,8 +224,18 @@ impl Find {
                 comparisons.insert(result, comparison);
             }
         });
-        let mut decided = BTreeMap::new();
-        decide(inner, &inside, &comparisons, &mut decided);
+        let mut decisions = Decisions {
+            affine: &inside,
+            comparisons: &comparisons,
+            reached: BTreeMap::new(),
+            taken: BTreeMap::new(),
+        };
+        decisions.region(inner);
+        let Decisions {
+            reached: mut decided,
+            taken,
+            ..
+        } = decisions;
         // What is asked of a place itself must be of the same border.
         let ends = |value: &Value| {
             let Comparison { dim, limits, .. } = &comparisons[value];
@@ -234,8 +245,9 @@ impl Find {
         };
         let beside = decided.keys().filter(|v| comparisons[v].is_beside);
         let known: Vec<_> = beside.flat_map(ends).collect();
-        let guarded = !known.is_empty();
+        let guarded = !known.is_empty() || !taken.is_empty();
         decided.retain(|value, _| ends(value).iter().all(|end| known.contains(end)));
+        decided.extend(taken);
         let loops = look
             .loops
             .iter()
@@ -250,47 +262,80 @@ impl Find {
     }
 }
 
-/// Finds the comparisons by which threads come to accesses.
-fn decide(
-    region: &Region,
-    affine: &Affine<'_>,
-    comparisons: &HashMap<Value, Comparison>,
-    decided: &mut BTreeMap<Value, bool>,
-) {
-    for inst in &region.insts {
-        if let InstKind::If {
-            condition,
-            then,
-            otherwise,
-        } = &inst.kind
-            && (accesses(then) || accesses(otherwise))
-        {
-            let mut open = vec![(*condition, accesses(then))];
-            let mut seen = HashSet::new();
-            while let Some((value, holds)) = open.pop() {
-                if !seen.insert((value, holds)) {
-                    continue;
+/// Finds the comparisons that an interior decides, and what they say there.
+struct Decisions<'a, 'k> {
+    affine: &'a Affine<'k>,
+    comparisons: &'a HashMap<Value, Comparison>,
+    /// Those by which threads come to accesses.
+    reached: BTreeMap<Value, bool>,
+    /// Those by which what was loaded is taken.
+    taken: BTreeMap<Value, bool>,
+}
+
+impl Decisions<'_, '_> {
+    fn region(&mut self, region: &Region) {
+        for inst in &region.insts {
+            if let InstKind::If {
+                condition,
+                then,
+                otherwise,
+            } = &inst.kind
+                && (accesses(then) || accesses(otherwise))
+            {
+                let all = self.conjuncts(*condition, accesses(then));
+                self.reached.extend(all);
+            }
+            if let Some((Op::Select, _, [on_false, on_true, condition])) = inst.kind.as_op() {
+                let holds = self.is_loaded(*on_true);
+                if holds != self.is_loaded(*on_false) {
+                    let all = self.conjuncts(*condition, holds);
+                    self.taken.extend(all);
                 }
-                let inst = affine.definition(value);
-                match inst.and_then(|inst| inst.kind.as_op()) {
-                    Some((Op::And, _, args)) if holds => {
-                        open.extend(args.iter().map(|arg| (*arg, holds)));
-                    }
-                    Some((Op::Or, _, args)) if !holds => {
-                        open.extend(args.iter().map(|arg| (*arg, holds)));
-                    }
-                    Some((Op::Not, _, args)) => open.push((args[0], !holds)),
-                    _other => {
-                        if comparisons.get(&value).is_some_and(|c| c.holds == holds) {
-                            decided.insert(value, holds);
-                        }
+            }
+            for inner in inst.kind.regions() {
+                self.region(inner);
+            }
+        }
+    }
+
+    /// Whether it is loaded, or a component of what is.
+    fn is_loaded(&self, value: Value) -> bool {
+        let Some(inst) = self.affine.definition(value) else {
+            return false;
+        };
+        match inst.kind.as_op() {
+            Some((Op::Extract, _, args)) => self.is_loaded(args[0]),
+            _no_component => matches!(inst.kind, InstKind::Load(_)),
+        }
+    }
+
+    /// The comparisons of which a condition is made, as far as all of them are as they are in the interior.
+    fn conjuncts(&self, condition: Value, holds: bool) -> Vec<(Value, bool)> {
+        let mut found = Vec::new();
+        let mut open = vec![(condition, holds)];
+        let mut seen = HashSet::new();
+        while let Some((value, holds)) = open.pop() {
+            if !seen.insert((value, holds)) {
+                continue;
+            }
+            let inst = self.affine.definition(value);
+            match inst.and_then(|inst| inst.kind.as_op()) {
+                Some((Op::And, _, args)) if holds => {
+                    open.extend(args.iter().map(|arg| (*arg, holds)));
+                }
+                Some((Op::Or, _, args)) if !holds => {
+                    open.extend(args.iter().map(|arg| (*arg, holds)));
+                }
+                Some((Op::Not, _, args)) => open.push((args[0], !holds)),
+                _other => {
+                    let known = self.comparisons.get(&value);
+                    if known.is_some_and(|comparison| comparison.holds == holds) {
+                        found.push((value, holds));
                     }
                 }
             }
         }
-        for inner in inst.kind.regions() {
-            decide(inner, affine, comparisons, decided);
-        }
+        found
     }
 }
 
