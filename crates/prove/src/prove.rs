@@ -361,6 +361,7 @@ impl Session<'_, '_> {
 
     fn reach_all(&mut self) {
         for goal in self.goals() {
+            self.hurry_if_late();
             let finding = self.attempt(goal, None);
             match finding {
                 Finding::Excluded(used) => {
@@ -385,6 +386,11 @@ impl Session<'_, '_> {
     fn is_spent(&self, times: usize) -> bool {
         self.subject.asked.get() > self.options.problems * times
             || self.subject.pivots.get() > self.options.pivots * times as u64
+    }
+
+    /// Gives what is left to ask little time, where much was spent: kernels of hundreds of accesses.
+    fn hurry_if_late(&self) {
+        self.subject.hurried.set(self.is_spent(4));
     }
 
     /// Whether every launch that the author wrote fulfils a condition, as far as it says.
@@ -541,7 +547,7 @@ impl Session<'_, '_> {
         *self.subject.conditions.borrow_mut() = all;
         self.subject.hurried.set(true);
         let finding = self.attempt_anew(goal);
-        self.subject.hurried.set(false);
+        self.hurry_if_late();
         let used = match finding {
             Finding::Excluded(used) => used,
             Finding::Possible(launch) => {
@@ -880,6 +886,7 @@ impl Session<'_, '_> {
         let mut apart = 0;
         let mut outside: BTreeSet<usize> = BTreeSet::new();
         for goal in goals {
+            self.hurry_if_late();
             let reached = match self.reached.get(&goal) {
                 Some(_) => true,
                 None => matches!(self.attempt(goal, None), Finding::Excluded(_)),
