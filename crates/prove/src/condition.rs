@@ -571,6 +571,12 @@ impl Vocabulary {
         found
     }
 
+    /// That what the author passes is at least 1.
+    pub fn positive(&self) -> impl Iterator<Item = Condition> + '_ {
+        let one = |n: &Number| Condition::at_most(Term::of(1, []), *n);
+        self.scalars.iter().map(one)
+    }
+
     /// Conditions on the size of the grid against parameters, and on multiples.
     pub fn sizes(&self, subject: &Subject<'_>) -> Vec<Condition> {
         let mut found = Vec::new();
@@ -592,9 +598,7 @@ impl Vocabulary {
                 }
             }
         }
-        for n in &self.scalars {
-            found.push(Condition::at_most(Term::of(1, []), *n));
-        }
+        found.extend(self.positive());
         for a in &self.scalars {
             for b in &self.scalars {
                 if a != b {

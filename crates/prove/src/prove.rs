@@ -439,19 +439,31 @@ impl Session<'_, '_> {
     /// fulfils in which the goal fails is not tried.
     fn infer(&mut self, goal: Goal, mut failing: Vec<Launch>) -> bool {
         let tiers = self.candidates(goal);
+        // Where it fails with a number of 0 it is likely that several conditions are needed: that the number is
+        // none, and what else.
+        let positive = self.vocabulary.positive();
+        let positive: Vec<Condition> = positive.filter(|c| self.admits(c)).collect();
+        let is_0 = |launch: &Launch| positive.iter().any(|c| c.holds(launch) == Some(false));
+        if failing.iter().any(is_0) {
+            self.subject.hurried.set(true);
+        }
         self.attempts = ATTEMPTS;
         for condition in tiers.iter().flatten() {
             if self.tries(goal, std::slice::from_ref(condition), &mut failing) {
+                self.hurry_if_late();
                 return true;
             }
         }
+        self.hurry_if_late();
         // Several together. First what relates the grid to what the author passes, with buffers as long as
         // anything that the kernel speaks of; then how long they have to be.
         let object = self.open_room(goal);
         let others = || tiers[1].iter().chain(&tiers[2]).cloned();
         let orders = |c: &Condition| matches!(c, Condition::AtMost(..));
-        let mut sets: Vec<Vec<Condition>> =
-            vec![tiers[1].iter().filter(|c| orders(c)).cloned().collect()];
+        let mut sets = vec![
+            positive,
+            tiers[1].iter().filter(|c| orders(c)).cloned().collect(),
+        ];
         sets.extend(others().map(|c| vec![c]));
         sets.push(tiers[1].clone());
         sets.push(others().collect());
@@ -467,7 +479,9 @@ impl Session<'_, '_> {
             let Some(mut chosen) = self.core(goal, &ample, set, &mut failing) else {
                 continue;
             };
-            if set.len() < 2 {
+            // Which numbers have to be more than 0 shows where buffers have no more than they need: all, until the
+            // end.
+            if set.len() < 2 || number == 0 {
                 chosen.clone_from(set);
             }
             self.attempts = 2 * ATTEMPTS;

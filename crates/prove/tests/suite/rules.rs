@@ -137,3 +137,33 @@ fn how_long_a_buffer_is_is_not_looked_for_where_the_kernel_says_it() {
     let meant = source.replace("REQUIRES", "requires(grid.x <= length(%x))");
     assert_eq!(inferred(&meant).verdict, Verdict::Broken);
 }
+
+#[test]
+fn conditions_of_volumes_are_products_of_three_numbers() {
+    let source = "kernel @k(%y: device write u32, %w: u32, %h: u32, %d: u32) {
+        %i = thread_position_in_grid x
+        %j = thread_position_in_grid y
+        %k = thread_position_in_grid z
+        %one = const u32 1
+        %last = sub %w, %one
+        %a = ge %i, %last
+        %b = ge %j, %h
+        %c = ge %k, %d
+        %ab = or %a, %b
+        %beyond = or %ab, %c
+        if %beyond {
+            return
+        }
+        %row = mul %k, %h
+        %line = add %row, %j
+        %start = mul %line, %w
+        %at = add %start, %i
+        store %y[%at], %i
+    }";
+    // Of a row without elements the last one is far beyond.
+    let report = inferred(source);
+    assert_eq!(report.verdict, Verdict::Proved);
+    assert_eq!(report.texts, ["1 <= w", "w * h * d <= length(y)"]);
+    let plain = source.replace("ge %i, %last", "ge %i, %w");
+    assert_eq!(inferred(&plain).texts, ["w * h * d <= length(y)"]);
+}
