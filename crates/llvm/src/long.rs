@@ -1,8 +1,9 @@
 //! Long functions, made easier for LLVM: what some of its passes take grows faster than what they work on.
 //!
-//! - A scheduler takes most of a compilation for a block of tens of thousands of instructions. It moves nothing
-//!   past a label, so a block that is long gets one now and then. The label is of no use to anybody else, and no
-//!   instruction comes of it.
+//! - A scheduler takes most of a compilation for a block of tens of thousands of instructions, and where registers are
+//!   told that are written over, each instruction follows a chain of those behind it to the end of the block. So a
+//!   long block is divided. Pieces are blocks whose address is taken, though nobody uses it: others would be put
+//!   together again. No instruction comes of it.
 //! - A function that is longer still than any kernel whose time is worth it, or has more blocks, is translated
 //!   instruction by instruction, without what improves machine code, and what lives longer than its block lives on
 //!   the stack. Translation goes through the whole of a block again and again, so long ones are divided.
@@ -22,8 +23,8 @@ use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{
-    AsValueRef, BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, FunctionValue,
-    InstructionOpcode, InstructionValue, VectorValue,
+    AsValueRef, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
+    VectorValue,
 };
 
 use crate::compile::PASSES;
@@ -36,7 +37,7 @@ const PASSES_OF_LONG: &str = "globaldce,function(sroa,early-cse,simplifycfg,adce
 /// condition, each goes through all of its uses to say what it is behind them.
 const PASSES_OF_MANY_BLOCKS: &str = "globaldce,function(instsimplify,simplifycfg,adce)";
 
-/// About how many of the machine's instructions stand between two labels. The longest block of an ordinary
+/// About how many of the machine's instructions a block has that is not divided. The longest block of an ordinary
 /// kernel has fewer.
 const DISTANCE: u32 = 2000;
 
@@ -51,8 +52,8 @@ const OF_ARGUMENT: u32 = 4;
 
 /// How many of LLVM's instructions a block of a long function has: these at most, and no more than make a function
 /// long, so that tests for which all are long see many blocks.
-const PIECE: usize = 250;
-const SHORTEST_PIECE: usize = 8;
+const PIECE: u32 = 250;
+const SHORTEST_PIECE: u32 = 8;
 
 /// A function of more blocks than this, or than what makes it long, keeps its variables on the stack.
 const MOST_BLOCKS: u32 = 10_000;
@@ -117,14 +118,19 @@ fn joins_masks(inst: InstructionValue<'_>) -> bool {
 pub(crate) fn ease(module: &Module<'_>, most_improved: u32) -> bool {
     let is_long = is_long(module, most_improved);
     if is_long {
-        let piece = (most_improved as usize).clamp(SHORTEST_PIECE, PIECE);
+        let piece = most_improved.clamp(SHORTEST_PIECE, PIECE);
         for function in module.get_functions() {
-            cut(function, piece);
+            cut(function, piece, |_| 1);
         }
     } else {
         hide_constants(module);
         rename_vectors(module);
-        label(module);
+        for function in module.get_functions() {
+            for piece in cut(function, DISTANCE, weight) {
+                // SAFETY: it is no function's first block.
+                let _ = unsafe { piece.get_address() };
+            }
+        }
     }
     is_long
 }
@@ -246,39 +252,13 @@ fn is_fused(inst: InstructionValue<'_>) -> bool {
         })
 }
 
-/// Puts labels in long blocks.
-fn label(module: &Module<'_>) {
-    let context = module.get_context();
-    let builder = context.create_builder();
-    let mut label = None;
-    for block in module
-        .get_functions()
-        .flat_map(FunctionValue::get_basic_block_iter)
-    {
-        let mut passed = 0;
-        for inst in block.get_instructions() {
-            passed += weight(inst);
-            // Nothing stands between the `phi`s of a block.
-            if passed < DISTANCE || inst.get_opcode() == InstructionOpcode::Phi {
-                continue;
-            }
-            passed = 0;
-            let (function, name) = *label.get_or_insert_with(|| {
-                let found = Intrinsic::find("llvm.codeview.annotation");
-                let function = found.and_then(|i| i.get_declaration(module, &[]));
-                let name = context.metadata_string("part");
-                let name = context.metadata_node(&[name.into()]);
-                (function.expect("an intrinsic of LLVM"), name)
-            });
-            builder.position_before(&inst);
-            let args = [BasicMetadataValueEnum::MetadataValue(name)];
-            builder.build_call(function, &args, "").expect(BUILT);
-        }
-    }
-}
-
-/// Divides the blocks of a function that have more than twice `length` instructions.
-fn cut(function: FunctionValue<'_>, length: usize) {
+/// Divides the blocks of a function that weigh more than twice `length`. Gives the pieces behind the first ones.
+fn cut<'c>(
+    function: FunctionValue<'c>,
+    length: u32,
+    weight: impl Fn(InstructionValue<'c>) -> u32,
+) -> Vec<BasicBlock<'c>> {
+    let mut behind = Vec::new();
     let blocks = function.get_basic_blocks();
     let mut into: HashMap<BasicBlock<'_>, Vec<(LLVMValueRef, u32)>> = HashMap::new();
     for end in blocks.iter().filter_map(|block| block.get_terminator()) {
@@ -299,26 +279,30 @@ fn cut(function: FunctionValue<'_>, length: usize) {
             matches!(opcode, InstructionOpcode::Phi | InstructionOpcode::Alloca)
         };
         let first = insts.iter().rposition(leads).map_or(0, |at| at + 1);
-        let mut next = first.max(length);
-        if insts.len() <= next + length {
-            continue;
-        }
+        let mut left: u32 = insts.iter().map(|&inst| weight(inst)).sum();
         // The last piece stays in the block, which its successors know; those before go to blocks in front.
         let context = block.get_context();
         let builder = context.create_builder();
-        let mut rest = &insts[..];
+        let (mut begin, mut passed) = (0, 0);
         let mut pieces = Vec::new();
-        while rest.len() > next + length {
-            let (piece, behind) = rest.split_at(next);
-            let to = context.prepend_basic_block(block, "piece");
-            builder.position_at_end(to);
-            for inst in piece {
-                inst.remove_from_basic_block();
-                builder.insert_instruction(inst, None);
+        for (at, &inst) in insts.iter().enumerate() {
+            if at >= first && passed >= length && left > length {
+                let to = context.prepend_basic_block(block, "piece");
+                builder.position_at_end(to);
+                for inst in &insts[begin..at] {
+                    inst.remove_from_basic_block();
+                    builder.insert_instruction(inst, None);
+                }
+                pieces.push(to);
+                (begin, passed) = (at, 0);
             }
-            pieces.push(to);
-            (rest, next) = (behind, length);
+            passed += weight(inst);
+            left -= weight(inst);
         }
+        if pieces.is_empty() {
+            continue;
+        }
+        behind.extend(pieces.iter().skip(1).chain([&block]));
         for (i, piece) in pieces.iter().enumerate() {
             builder.position_at_end(*piece);
             let next = pieces.get(i + 1).unwrap_or(&block);
@@ -329,6 +313,7 @@ fn cut(function: FunctionValue<'_>, length: usize) {
             unsafe { LLVMSetSuccessor(end, i, pieces[0].as_mut_ptr()) };
         }
     }
+    behind
 }
 
 /// About how many of the machine's instructions one of LLVM's becomes.
