@@ -17,6 +17,7 @@ use naga::{
 use crate::translate::{Done, Target, Translator};
 use crate::uniformity::{Filter, refuses};
 use crate::value::{Flow, Ptr, Slot, Val};
+use crate::variables::Changed;
 
 /// Statements still to come: the rest of a block, and then what follows the block.
 #[derive(Clone, Copy)]
@@ -140,7 +141,7 @@ impl<'a> Translator<'a> {
                 return Ok(flow);
             }
             // Some threads jump: what follows is for the others.
-            let code = self.env[&self.exit];
+            let code = self.env[self.exit];
             let none = self.number(0);
             let goes_on = self.op(Op::Eq, &[code, none]);
             let jumps = flow.without(Flow::FALLS);
@@ -179,11 +180,11 @@ impl<'a> Translator<'a> {
         otherwise: impl FnOnce(&mut Self) -> Done<Flow>,
     ) -> Done<Flow> {
         let span = self.k.span();
-        let before = self.env.clone();
+        let before = self.env.mark();
         let (mut yes, yes_arm) = self.side(then)?;
-        let yes_env = std::mem::replace(&mut self.env, before.clone());
+        let yes_changed = self.env.undo(before);
         let (mut no, no_arm) = self.side(otherwise)?;
-        let no_env = std::mem::replace(&mut self.env, before);
+        let no_changed = self.env.undo(before);
         self.k.set_span(span);
         let empty = || {
             let mut region = Region::default();
@@ -204,24 +205,33 @@ impl<'a> Translator<'a> {
             (Arm::Ended, Arm::Open(flow)) => {
                 self.k.if_regions(condition, yes, empty());
                 self.k.splice(no);
-                self.env = no_env;
+                self.env.redo(no_changed);
                 flow
             }
             (Arm::Open(flow), Arm::Ended) => {
                 self.k.if_regions(condition, empty(), no);
                 self.k.splice(yes);
-                self.env = yes_env;
+                self.env.redo(yes_changed);
                 flow
             }
             (Arm::Open(a), Arm::Open(b)) => {
                 let mut merged = Vec::new();
                 let (mut yes_values, mut no_values) = (Values::new(), Values::new());
-                for slot in self.env.keys() {
-                    let old = self.env[slot];
-                    let (yes, no) = (yes_env.get(slot), no_env.get(slot));
-                    let (yes, no) = (*yes.unwrap_or(&old), *no.unwrap_or(&old));
+                let mut changed: Vec<Slot> = yes_changed.keys().copied().collect();
+                changed.extend(
+                    no_changed
+                        .keys()
+                        .filter(|slot| !yes_changed.contains_key(slot)),
+                );
+                changed.sort_unstable();
+                for slot in changed {
+                    let Some(old) = self.env.get(slot) else {
+                        continue;
+                    };
+                    let after = |side: &Changed| side.get(&slot).copied().flatten().unwrap_or(old);
+                    let (yes, no) = (after(&yes_changed), after(&no_changed));
                     if yes != old || no != old {
-                        merged.push(*slot);
+                        merged.push(slot);
                         yes_values.push(yes);
                         no_values.push(no);
                     }
@@ -270,7 +280,7 @@ impl<'a> Translator<'a> {
         let Some(carried) = innermost else {
             return Err(self.unexpected("a `break` without a loop"));
         };
-        let values: Vec<Value> = carried.iter().map(|slot| self.env[slot]).collect();
+        let values: Vec<Value> = carried.iter().map(|slot| self.env[*slot]).collect();
         self.k.break_(&values);
         Ok(Flow::ENDED)
     }
@@ -287,7 +297,7 @@ impl<'a> Translator<'a> {
             self.env.insert(self.exit, code);
             return Ok(flow_after);
         }
-        let code = self.env[&self.exit];
+        let code = self.env[self.exit];
         let none = self.number(0);
         for arrived in jump.codes() {
             let arrived = self.number(arrived);
@@ -458,11 +468,11 @@ impl<'a> Translator<'a> {
         // What is assigned and not there belongs to functions that are called inside.
         let carried: Vec<Slot> = assigned
             .into_iter()
-            .filter(|slot| self.env.contains_key(slot))
+            .filter(|slot| self.env.get(*slot).is_some())
             .collect();
-        let init: Values = carried.iter().map(|slot| self.env[slot]).collect();
+        let init: Values = carried.iter().map(|slot| self.env[*slot]).collect();
         let types: Vec<Type> = init.iter().map(|v| self.k.ty(*v)).collect();
-        let before = self.env.clone();
+        let before = self.env.mark();
         let target = self.push_target(Target::Loop {
             carried: carried.clone(),
             breaks: false,
@@ -485,7 +495,7 @@ impl<'a> Translator<'a> {
                 let condition = self.one(&condition)?;
                 self.branch(condition, |t| t.leave_loop(target), |_| Ok(Flow::FALLS))?;
             }
-            let next: Vec<Value> = carried.iter().map(|slot| self.env[slot]).collect();
+            let next: Vec<Value> = carried.iter().map(|slot| self.env[*slot]).collect();
             self.k.yield_(&next);
         }
         let body = self.close();
@@ -498,7 +508,7 @@ impl<'a> Translator<'a> {
             }
         };
         self.k.set_span(span);
-        self.env = before;
+        self.env.undo(before);
         let results = self.k.push(InstKind::Loop { init, body }, &types);
         for (slot, result) in carried.iter().zip(results) {
             self.set(*slot, result);
@@ -522,7 +532,7 @@ impl<'a> Translator<'a> {
                 outward
             });
         }
-        let code = self.env[&self.exit];
+        let code = self.env[self.exit];
         let none = self.number(0);
         let leaves = self.op(Op::Ne, &[code, none]);
         let function = self

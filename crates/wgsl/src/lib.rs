@@ -33,6 +33,7 @@ mod texture;
 mod translate;
 mod uniformity;
 mod value;
+mod variables;
 
 pub use advice::{in_source, in_wgsl};
 use overrides::Overrides;

@@ -193,10 +193,9 @@ impl<'a> Translator<'a> {
     }
 
     fn current(&self, slot: crate::value::Slot) -> Done<Value> {
-        match self.env.get(&slot) {
-            Some(value) => Ok(*value),
-            None => Err(self.unexpected("a variable that is gone")),
-        }
+        self.env
+            .get(slot)
+            .ok_or_else(|| self.unexpected("a variable that is gone"))
     }
 
     fn load_memory(&mut self, ptr: &MemPtr) -> Done<Val> {

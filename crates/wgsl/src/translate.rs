@@ -6,7 +6,7 @@
 //! `break` in the middle of a `switch`, a `continue`) becomes a condition around what it jumps over:
 //! no loop is needed for it, and threads meet again where the jump leads.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ use crate::layout::{describe, field_name, value_type};
 use crate::overrides::Overrides;
 use crate::place::Lines;
 use crate::value::{At, Flow, Index, Layout, MemPtr, Ptr, Slot, Tree, Val};
+use crate::variables::Variables;
 
 /// More instructions than this are refused: calls that call calls are inlined at every place, so that a
 /// short shader may mean a kernel without end.
@@ -76,7 +77,7 @@ pub(crate) struct Translator<'a> {
     /// The components of vectors that were made of scalars.
     pub parts: HashMap<Value, SmallVec<[Value; 4]>>,
     /// What the slots hold now.
-    pub env: BTreeMap<Slot, Value>,
+    pub env: Variables,
     pub slot_names: Vec<Arc<str>>,
     pub globals: HashMap<Handle<GlobalVariable>, Ptr>,
     /// Textures and samplers.
@@ -118,7 +119,7 @@ pub(crate) fn entry(
         scopes: vec![HashMap::new()],
         known: HashMap::new(),
         parts: HashMap::new(),
-        env: BTreeMap::new(),
+        env: Variables::default(),
         slot_names: vec!["jump".into()],
         globals: HashMap::new(),
         textures: HashMap::new(),
@@ -445,7 +446,7 @@ impl<'a> Translator<'a> {
                 tree.slots(&mut slots);
             }
             for slot in slots {
-                self.env.remove(&slot);
+                self.env.remove(slot);
             }
         }
     }
@@ -487,7 +488,7 @@ impl<'a> Translator<'a> {
         let mut slots = Vec::new();
         tree.slots(&mut slots);
         for slot in slots {
-            self.env.remove(&slot);
+            self.env.remove(slot);
         }
         Ok(Some(value))
     }
