@@ -26,14 +26,14 @@ use crate::verdict::{commuting, orders_anything};
 const MOST_LOCATIONS: usize = 1 << 20;
 
 /// A value that is the same for all threads: its bits, or a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Fixed {
     Bits(u64),
     Parameter(Value),
 }
 
 /// What an atomic does, as far as its order with others shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     /// Gives what is there to something that uses these bits of it.
     Load(u64),
@@ -111,7 +111,7 @@ fn kinds(module: &Module, kernel: &Kernel) -> HashMap<u32, (Kind, Memory)> {
         kinds.insert(this, (kind, place.memory));
     });
     // Where all commute nothing shows.
-    let all: Vec<(Kind, Memory)> = kinds.values().copied().collect();
+    let all: HashSet<(Kind, Memory)> = kinds.values().copied().collect();
     kinds.retain(|_, (kind, memory)| {
         let mut beside = all.iter().filter(|(_, other)| other == memory);
         module.memory(kernel, *memory).is_some() && beside.any(|(other, _)| !kind.commutes(*other))

@@ -261,7 +261,7 @@ impl Atomic {
 
 /// Kinds of atomics that commute with their own kind: in whatever order they come, they leave the
 /// same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Commuting {
     /// Additions and subtractions of integers.
     Add,
