@@ -269,8 +269,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Op::Neg => by(0)?.wrapping_neg(),
             Op::Mul if by(1) == Some(0) => by(0)?.wrapping_mul(constant(1)?),
             Op::Mul if by(0) == Some(0) => by(1)?.wrapping_mul(constant(0)?),
-            // What is not exact keeps its type; what is does not wrap.
-            Op::Cast => by(0)?,
+            // What is not exact keeps its type; what is does not wrap, and may be extended.
+            Op::Cast => match (operands[0], first_operands[0]) {
+                (Part::Affine { base: a, .. }, Part::Affine { base: b, .. }) => {
+                    self.sums.distance(a, b)?
+                }
+                _unknown => return None,
+            },
             _other => return None,
         };
         Some(Part::Affine {

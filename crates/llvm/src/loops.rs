@@ -407,7 +407,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                             aligned,
                             ..
                         },
-                    ) => self.sums.difference(own, first).map(|by| Part::Affine {
+                    ) => self.sums.distance(own, first).map(|by| Part::Affine {
                         base: self.sums.plus(&self.e, now, by),
                         stride,
                         exact,

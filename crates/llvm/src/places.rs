@@ -364,9 +364,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if proved {
             let first = u - u % self.shape.along as usize;
             let beside = match t.index.part(0, first) {
+                // As many elements further along the row as lanes: then nothing wraps in between if this one's
+                // lanes are inside, though all of the first's may be off. Other distances need not be what they are
+                // modulo two to the width: indices of 8 bits may lie 128 apart.
                 Part::Affine { base: of_first, .. } => {
-                    let by = self.sums.difference(base, of_first);
-                    by.map(|by| (of_first, by))
+                    let by = i64::from(self.shape.width) * (u - first) as i64;
+                    let known = self.sums.distance(base, of_first);
+                    (known == Some(by)).then_some((of_first, by))
                 }
                 Part::Scalar(_) | Part::Vector(_) => None,
             };

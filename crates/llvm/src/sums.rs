@@ -86,6 +86,19 @@ impl<'c> Sums<'c> {
         by.as_constant().map(|by| by << unused >> unused)
     }
 
+    /// As [`Sums::difference`], of integers of which nothing wraps, as the numbers that they are: of constants it may be
+    /// another one than modulo two to their width (0 and 128 in 8 bits). Others that have one are places of threads
+    /// and what loops count from there, whose vectors lie far less than half of their type's numbers apart.
+    pub fn distance(&self, a: IntValue<'c>, b: IntValue<'c>) -> Option<i64> {
+        let by = self.difference(a, b)?;
+        let both = |number: fn(IntValue<'c>) -> Option<i64>| number(a).zip(number(b));
+        let signed = both(|v| v.get_sign_extended_constant());
+        let unsigned = both(|v| v.get_zero_extended_constant().map(|n| n as i64));
+        let fits =
+            |numbers: Option<(i64, i64)>| numbers.is_none_or(|(a, b)| a.wrapping_sub(b) == by);
+        (fits(signed) && fits(unsigned)).then_some(by)
+    }
+
     /// Keeps in mind that an integer is what an operation made of others.
     pub fn note(&self, op: Op, result: IntValue<'c>, args: [IntValue<'c>; 2]) {
         let times = match op {
