@@ -69,11 +69,35 @@ impl Guarded {
     /// # Errors
     /// The system has no more memory or mappings.
     pub fn new(bytes: &[u8], side: Side) -> Result<Guarded> {
+        let guarded = Guarded::zeros(bytes.len(), side)?;
+        // SAFETY: the pages are this value's own and may be written; the bytes fit from their start on.
+        unsafe {
+            bytes
+                .as_ptr()
+                .copy_to_nonoverlapping(guarded.start(), bytes.len());
+        }
+        Ok(guarded)
+    }
+
+    /// So many bytes, all of them 0. There may be more than the system has memory for: it has some for pages that
+    /// are touched.
+    ///
+    /// # Errors
+    /// The system has no more memory or mappings.
+    ///
+    /// ```
+    /// use invar_conformance::{Guarded, Side};
+    ///
+    /// let memory = Guarded::zeros(3, Side::Start)?;
+    /// assert_eq!(memory.contents(), Ok(vec![0; 3]));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn zeros(size: usize, side: Side) -> Result<Guarded> {
         // SAFETY: it asks for a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         let page = usize::try_from(page).map_err(|_| Error::last_os_error())?;
         let guard = GUARD_BYTES.next_multiple_of(page);
-        let page_bytes = bytes.len().next_multiple_of(page);
+        let page_bytes = size.next_multiple_of(page);
         let map_bytes = page_bytes + 2 * guard;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let anywhere = std::ptr::null_mut();
@@ -87,17 +111,17 @@ impl Guarded {
             page_bytes,
             start: match side {
                 Side::Start => 0,
-                Side::End => page_bytes - bytes.len(),
+                Side::End => page_bytes - size,
             },
-            size: bytes.len(),
+            size,
         };
         guarded.allow(libc::PROT_READ | libc::PROT_WRITE)?;
-        // SAFETY: the pages are this value's own and may be written; the bytes fit from their start on.
+        let end = guarded.start + size;
+        // SAFETY: the pages are this value's own and may be written, and these parts of them lie beside the bytes.
         unsafe {
-            guarded.pages().write_bytes(BESIDE, page_bytes);
-            bytes
-                .as_ptr()
-                .copy_to_nonoverlapping(guarded.start(), bytes.len());
+            guarded.pages().write_bytes(BESIDE, guarded.start);
+            let behind = guarded.pages().add(end);
+            behind.write_bytes(BESIDE, page_bytes - end);
         }
         Ok(guarded)
     }

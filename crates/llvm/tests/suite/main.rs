@@ -1,6 +1,7 @@
 //! What the CPU compiler promises.
 
 mod driver;
+mod far;
 mod long;
 mod missing;
 mod promises;

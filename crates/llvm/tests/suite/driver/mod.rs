@@ -102,9 +102,26 @@ pub fn run_native(
         memory.push(lines);
         lengths.push(BUFFER_BYTES as u64 / 4);
     }
+    run_in(program, dispatch, (&memory, &lengths), side)?;
+    for (memory, arg) in memory.iter().zip(args) {
+        let after = memory.contents()?;
+        if matches!(arg, Arg::OwnedBuffer(_)) {
+            *arg = Arg::OwnedBuffer(after);
+        }
+    }
+    Ok(())
+}
+
+/// Runs a compiled kernel in this memory, one for each parameter, and how many elements each has.
+pub fn run_in(
+    program: &Program,
+    dispatch: &Dispatch,
+    (memory, lengths): (&[Guarded], &[u64]),
+    side: Side,
+) -> Result<(), String> {
     let arguments: Vec<Argument> = memory
         .iter()
-        .zip(&lengths)
+        .zip(lengths)
         .map(|(memory, length)| Argument {
             data: memory.start(),
             length: *length,
@@ -153,12 +170,5 @@ pub fn run_native(
         let join = |w: std::thread::ScopedJoinHandle<'_, _>| w.join().expect("no panic");
         workers.into_iter().map(join).collect()
     });
-    results.into_iter().collect::<Result<(), String>>()?;
-    for (memory, arg) in memory.iter().zip(args) {
-        let after = memory.contents()?;
-        if matches!(arg, Arg::OwnedBuffer(_)) {
-            *arg = Arg::OwnedBuffer(after);
-        }
-    }
-    Ok(())
+    results.into_iter().collect()
 }
