@@ -75,6 +75,10 @@ pub enum Argument {
     /// Threadgroup memory at this `[[threadgroup]]` index; its size in bytes is the length times the
     /// element's, rounded up to a multiple of 16.
     Threadgroup(u32),
+    /// A texture, at this `[[texture]]` index.
+    Texture(u32),
+    /// A sampler, at this `[[sampler]]` index.
+    Sampler(u32),
 }
 
 /// The hidden constant buffer: one `ulong` for each of these parameters, its number of elements; then, where the

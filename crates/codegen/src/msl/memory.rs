@@ -8,8 +8,6 @@ use invar_ir::{
     Place, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
 };
 
-use crate::passes::textures;
-
 use super::interface::Language;
 use super::types::{self, COMPONENTS, column};
 use super::writer::Writer;
@@ -62,7 +60,7 @@ impl Writer<'_> {
             AddressSpace::Constant => "constant",
             AddressSpace::Threadgroup => "threadgroup",
             AddressSpace::Thread => "thread",
-            AddressSpace::Texture => unreachable!("{}", textures::REFUSED),
+            AddressSpace::Texture => unreachable!("nothing points at a texel"),
         }
     }
 

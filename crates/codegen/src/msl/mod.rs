@@ -20,14 +20,14 @@
 //! what is written is the same for the same input; every name that is not the author's begins with
 //! `invar_`, is Metal's, or is one of `lengths`, `thread_count` and `lane_count`.
 //!
-//! Deliberately absent: textures, which are refused by name, and imageblocks, which the IR does not have yet; f64 and 64-bit
+//! Deliberately absent: imageblocks, which the IR does not have yet; f64 and 64-bit
 //! atomics but for `min` and `max` without a result, which Metal does not have; analysis of what need not
 //! be guarded beyond constant indices, since a guard costs next to nothing.
 //!
 //! Files: `mod.rs` the frame and the control flow, `interface.rs` options and what is given back, `writer.rs` the
 //! state of writing, `operations.rs` rows of the op table, `lanes.rs` those
 //! between lanes, `memory.rs` everything with a memory operand, `matrix.rs` simdgroup matrices, `copy.rs`
-//! copies, `surplus.rs` threads outside the grid, `helpers.rs` the functions put before a kernel, `types.rs` spellings, `names.rs` names.
+//! copies, `texture.rs` textures and samplers, `surplus.rs` threads outside the grid, `helpers.rs` the functions put before a kernel, `types.rs` spellings, `names.rs` names.
 
 mod copy;
 mod declarations;
@@ -39,6 +39,7 @@ mod memory;
 mod names;
 mod operations;
 mod surplus;
+mod texture;
 mod types;
 mod writer;
 
@@ -52,8 +53,6 @@ use invar_ir::{
     Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Value, Verified,
     analyse,
 };
-
-use crate::passes::textures;
 
 use crate::analysis::control_dependence::{self};
 use crate::analysis::zeroing::{Threadgroups, observed};
@@ -161,10 +160,10 @@ fn refuse_types(
         let message = format!("{what}: {reason}");
         errors.push(Diagnostic::error(Rule::UnsupportedFeature, span, message));
     };
-    let buffers = kernel
-        .params
-        .iter()
-        .filter(|p| !matches!(p.kind, ParamKind::Threadgroup { .. }));
+    let buffers = kernel.params.iter().filter(|p| match p.kind {
+        ParamKind::Buffer { .. } | ParamKind::Constant { .. } | ParamKind::Scalar { .. } => true,
+        ParamKind::Threadgroup { .. } | ParamKind::Texture(_) | ParamKind::Sampler => false,
+    });
     // One is for the lengths.
     if buffers.count() >= MAX_BUFFERS {
         let what = format!("the parameters of kernel `@{}`", kernel.name);
@@ -178,12 +177,11 @@ fn refuse_types(
         let what = format!("kernel `@{}` requires simdgroups of {size}", kernel.name);
         refuse(kernel.span, what, "Metal's have 32 threads");
     }
+    texture::refused(kernel, &mut refuse);
     for param in &kernel.params {
         let what = || format!("parameter `%{}`", param.name);
         match &param.kind {
-            ParamKind::Texture(_) | ParamKind::Sampler => {
-                refuse(param.span, what(), textures::NOT_WRITTEN)
-            }
+            ParamKind::Texture(_) | ParamKind::Sampler => {}
             ParamKind::Scalar { value } => {
                 if let Some(reason) = lacks(kernel.ty(*value)) {
                     refuse(param.span, what(), reason);
@@ -254,6 +252,7 @@ impl<'a> Writer<'a> {
             reach: Reach::Existing,
             coherent: memory::publishes_to_device(kernel),
             shared: String::new(),
+            samplers: Vec::new(),
             out: String::new(),
             depth: 1,
             frames: Frames::default(),
@@ -400,6 +399,7 @@ impl<'a> Writer<'a> {
         let mut arguments = Vec::new();
         let mut parameters: Vec<String> = Vec::new();
         let (mut buffers, mut threadgroups) = (0, 0);
+        let (mut textures, mut samplers) = (0, 0);
         for (i, param) in self.kernel.params.iter().enumerate() {
             let name = self.param_names[i].clone();
             let (ty, argument) = match &param.kind {
@@ -431,7 +431,11 @@ impl<'a> Writer<'a> {
                     self.need_type(self.ty(*value));
                     (format!("constant {ty}& {name}"), Argument::Buffer(buffers))
                 }
-                ParamKind::Texture(_) | ParamKind::Sampler => unreachable!("{}", textures::REFUSED),
+                ParamKind::Texture(ty) => (
+                    format!("{} {name}", texture::spelled(*ty)),
+                    Argument::Texture(textures),
+                ),
+                ParamKind::Sampler => (format!("sampler {name}"), Argument::Sampler(samplers)),
                 ParamKind::Threadgroup { element } => {
                     let (ty, inner) = types::element(element, &self.struct_names);
                     self.need_element(element);
@@ -447,6 +451,14 @@ impl<'a> Writer<'a> {
                 Argument::Threadgroup(n) => {
                     threadgroups += 1;
                     format!("threadgroup({n})")
+                }
+                Argument::Texture(n) => {
+                    textures += 1;
+                    format!("texture({n})")
+                }
+                Argument::Sampler(n) => {
+                    samplers += 1;
+                    format!("sampler({n})")
                 }
             };
             parameters.push(format!("{ty} [[{attribute}]]"));
@@ -717,7 +729,14 @@ impl<'a> Writer<'a> {
                 }
             }
             InstKind::Print { .. } => unreachable!("`print` has been written out"),
-            InstKind::Texture { .. } => unreachable!("{}", textures::REFUSED),
+            InstKind::Texture {
+                texture,
+                function,
+                args,
+            } => {
+                self.comment(inst.span);
+                self.texture(inst, *texture, *function, args);
+            }
         }
     }
 

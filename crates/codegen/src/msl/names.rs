@@ -15,7 +15,8 @@ typedef typeid typename union unsigned using virtual void volatile wchar_t while
 main metal std uchar ushort uint ulong half bfloat size_t ptrdiff_t atomic_int atomic_uint atomic_ulong
 atomic_float device constant threadgroup thread threadgroup_imageblock ray_data object_data kernel vertex
 fragment visible coherent packed array vec matrix sampler event global local generic __global pipe image
-read_only write_only read_write event_t clk_event_t queue_t reserve_id_t sampler_t ndrange_t image1d_t
+texture1d texture1d_array texture2d texture2d_array texture2d_ms texture2d_ms_array texture3d texturecube
+texturecube_array texture_buffer depth2d depth2d_array depthcube depthcube_array read_only write_only read_write event_t clk_event_t queue_t reserve_id_t sampler_t ndrange_t image1d_t
 image1d_array_t image1d_buffer_t image2d_t image2d_array_t image2d_depth_t image2d_array_depth_t
 image2d_msaa_t image2d_array_msaa_t image2d_msaa_depth_t image2d_array_msaa_depth_t image3d_t
 as_type min max clamp fabs fma floor ceil trunc rint sqrt rsqrt exp exp2 exp10 log log2 log10 pow powr sin

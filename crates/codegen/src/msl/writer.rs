@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use invar_ir::ops::Op;
+use invar_ir::texture::Sampler;
 use invar_ir::{
     Access, AddressSpace, Const, Diagnostic, ElementType, Inst, Kernel, Memory, Module, Rule,
     Scalar, Span, Type, Uniformity, Value,
@@ -66,6 +67,8 @@ pub(super) struct Writer<'a> {
     pub(super) coherent: bool,
     /// Declarations at the beginning of the function.
     pub(super) shared: String,
+    /// Those that the kernel says, which are declared there.
+    pub(super) samplers: Vec<Sampler>,
     pub(super) out: String,
     pub(super) depth: usize,
     pub(super) frames: Frames,

@@ -117,13 +117,18 @@ impl Batch {
     /// Writes a kernel of a module without function constants; gives its number.
     ///
     /// # Errors
-    /// What Metal does not have.
+    /// What Metal does not have; and textures, which the runtime here does not have.
     pub fn add(
         &mut self,
         module: &Verified,
         kernel: &str,
         options: &MslOptions,
     ) -> Result<usize, Diagnostics> {
+        if let Some(found) = module.kernel(kernel).filter(|k| k.has_textures()) {
+            let message = format!("kernel `@{kernel}` has textures, which are not run as MSL here");
+            let error = Diagnostic::error(Rule::UnsupportedFeature, found.span, message);
+            return Err(Diagnostics(vec![error]));
+        }
         let source = write(module, kernel, options)?;
         if let Some(known) = self.known.get(&source.text) {
             return Ok(*known);

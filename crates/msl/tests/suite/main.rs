@@ -2,6 +2,7 @@
 
 #[path = "../../../wgsl/tests/suite/comments.rs"]
 mod comments;
+mod emitted;
 mod files;
 #[cfg(unix)]
 mod kept;

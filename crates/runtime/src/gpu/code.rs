@@ -91,7 +91,7 @@ impl Msl {
                 }
                 (ParamKind::Constant { .. }, Argument::Buffer(_)) => Binding::Param(i, false),
                 (ParamKind::Scalar { .. }, Argument::Buffer(_)) => Binding::Values,
-                (_, Argument::Threadgroup(_))
+                (_, Argument::Threadgroup(_) | Argument::Texture(_) | Argument::Sampler(_))
                 | (ParamKind::Threadgroup { .. } | ParamKind::Texture(_) | ParamKind::Sampler, _) =>
                 {
                     return None;

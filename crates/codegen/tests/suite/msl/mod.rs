@@ -15,6 +15,7 @@ mod operations;
 mod places;
 mod print;
 mod random;
+mod textures;
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
