@@ -19,7 +19,7 @@ use invar_ir::{
 
 use super::memory::both;
 use super::types;
-use super::writer::Writer;
+use super::writer::{Writer, bare};
 
 /// The most textures and samplers that Metal binds to a kernel.
 const MOST: [(usize, &str); 2] = [(128, "textures"), (16, "samplers")];
@@ -177,6 +177,7 @@ impl Writer<'_> {
     /// A number as `uint`, and whether it is below another.
     fn counted(&mut self, value: Value, extent: &str) -> Counted {
         let text = self.v(value);
+        let text = bare(&text).to_string();
         let scalar = self.ty(value).component_scalar();
         let (wide, own) = match scalar.bits() {
             64 => (format!("ulong({text}) < ulong({extent})"), false),

@@ -76,7 +76,7 @@ fn levels_samples_and_depths_are_guarded_by_what_there_is() {
             %b = texture_read %m[%i, %i, %w, %l]
             %c = cast f32x4 %b
             %u = cast f32 %w
-            %r = texture_sample_compare %d[%u, %u], %u level %u linear compare_less mip_nearest
+            %r = texture_sample_compare %d[%u, %u] level %u, %u linear compare_less mip_nearest
             %all = construct f32x4 %r
             %sum = add %a, %c
             %more = add %sum, %all
