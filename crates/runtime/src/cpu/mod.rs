@@ -188,9 +188,9 @@ impl Compiler for Cpu {
             return None;
         }
         let options = invar_prove::Options {
-            infer: true,
             refute: false,
             problems: MOST_PROBLEMS,
+            ..invar_prove::Options::default()
         };
         let report = invar_prove::prove(&verify(lowered).ok()?, name, &[], options)?;
         report.in_bounds_in()
