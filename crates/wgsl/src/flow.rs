@@ -793,20 +793,8 @@ impl<'a> Translator<'a> {
                 fun,
                 value,
             } => {
-                let op = match fun {
-                    AtomicFunction::Add => AtomicOp::Add,
-                    AtomicFunction::Subtract => AtomicOp::Sub,
-                    AtomicFunction::And => AtomicOp::And,
-                    AtomicFunction::ExclusiveOr => AtomicOp::Xor,
-                    AtomicFunction::InclusiveOr => AtomicOp::Or,
-                    AtomicFunction::Min => AtomicOp::Min,
-                    AtomicFunction::Max => AtomicOp::Max,
-                    AtomicFunction::Exchange { .. } => {
-                        return Err(self.unexpected("an exchange of texels"));
-                    }
-                };
                 let place = (*coordinate, *array_index);
-                self.texture_atomic(*image, place, op, *value, span)?;
+                self.texture_atomic(*image, place, fun, *value, span)?;
             }
             Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => {
                 return Err(self.refuse("a ray query"));

@@ -12,8 +12,8 @@ use invar_ir::{
 };
 use invar_texture::PixelFormat;
 use naga::{
-    Expression, GlobalVariable, Handle, ImageClass, ImageDimension, ImageQuery, SampleLevel,
-    ScalarKind, StorageAccess, StorageFormat, TypeInner,
+    AtomicFunction, Expression, GlobalVariable, Handle, ImageClass, ImageDimension, ImageQuery,
+    SampleLevel, ScalarKind, StorageAccess, StorageFormat, TypeInner,
 };
 
 use crate::Resource;
@@ -337,11 +337,23 @@ impl Translator<'_> {
         &mut self,
         image: Handle<Expression>,
         (coordinate, element): (Handle<Expression>, Option<Handle<Expression>>),
-        op: AtomicOp,
+        function: &AtomicFunction,
         value: Handle<Expression>,
         span: naga::Span,
     ) -> Done<()> {
         self.count()?;
+        let op = match function {
+            AtomicFunction::Add => AtomicOp::Add,
+            AtomicFunction::Subtract => AtomicOp::Sub,
+            AtomicFunction::And => AtomicOp::And,
+            AtomicFunction::ExclusiveOr => AtomicOp::Xor,
+            AtomicFunction::InclusiveOr => AtomicOp::Or,
+            AtomicFunction::Min => AtomicOp::Min,
+            AtomicFunction::Max => AtomicOp::Max,
+            AtomicFunction::Exchange { .. } => {
+                return Err(self.unexpected("an exchange of texels"));
+            }
+        };
         let (memory, _) = self.image(image)?;
         let at = self.coordinates(coordinate, element)?;
         let value = self.expr(value)?;
