@@ -1,5 +1,7 @@
 //! Conditions on a launch: what a proof may need, each a test of a few numbers that a dispatch knows.
 
+use std::num::NonZeroU64;
+
 use invar_ir::texture::extent_name;
 use invar_ir::{Dim, InstKind, Kernel, Memory, Module, ParamKind, Type};
 
@@ -59,15 +61,6 @@ impl Term {
 
     fn value(&self, number: &impl Fn(Number) -> Option<i128>) -> Option<i128> {
         let mut product = self.factor;
-        for one in &self.numbers {
-            product = product.checked_mul(number(*one)?)?;
-        }
-        Some(product)
-    }
-
-    /// As [`Term::value`], in 64 bits; `None` also where those are too few.
-    fn small_value(&self, number: &impl Fn(Number) -> Option<u64>) -> Option<u64> {
-        let mut product = u64::try_from(self.factor).ok()?;
         for one in &self.numbers {
             product = product.checked_mul(number(*one)?)?;
         }
@@ -216,26 +209,6 @@ impl Condition {
         })
     }
 
-    /// Whether numbers are known to fulfil it: what every dispatch is asked, so in 64 bits where those suffice.
-    fn is_fulfilled(&self, number: &impl Fn(Number) -> Option<u64>) -> bool {
-        let small = |n: i128| u64::try_from(n).ok();
-        let quick = match self {
-            Condition::AtMost(term, bound) => (term.small_value(number))
-                .zip(bound.small_value(number))
-                .map(|(term, bound)| term <= bound),
-            Condition::Below(one, bound) => {
-                let of = number(*one).zip(small(*bound));
-                of.map(|(one, bound)| one <= bound)
-            }
-            Condition::Multiple(one, of) => {
-                let of = number(*one).zip(small(*of).filter(|of| *of > 0));
-                of.map(|(one, of)| one % of == 0)
-            }
-        };
-        let exact = || self.holds_of(&|n| number(n).map(i128::from)) == Some(true);
-        quick.unwrap_or_else(exact)
-    }
-
     /// What its upper side has to be at least in a launch that says all of the lower one.
     pub fn needs(&self, launch: &Launch) -> Option<i128> {
         match self {
@@ -324,22 +297,135 @@ impl Condition {
 /// Launches in which every access is in bounds, whatever memory holds: what is asked of each before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launches {
-    /// Dimensions in which the grid has one thread.
-    pub flat: Vec<Dim>,
-    /// What else they fulfil.
-    pub conditions: Vec<Condition>,
+    flat: Vec<Dim>,
+    conditions: Vec<Condition>,
+    /// What the conditions speak of, each number once.
+    numbers: Vec<Number>,
+    /// The conditions in 64 bits, if those suffice for all.
+    looks: Option<Vec<Look>>,
 }
 
+/// A condition on numbers that are known by their places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Look {
+    AtMost(Factors, Factors),
+    Below(u8, u64),
+    Multiple(u8, NonZeroU64),
+}
+
+/// A product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Factors {
+    factor: u64,
+    places: [u8; MOST_FACTORS],
+    count: u8,
+}
+
+/// So many different numbers, and factors of a product, are looked at in 64 bits.
+const MOST_NUMBERS: usize = 12;
+const MOST_FACTORS: usize = 3;
+
 impl Launches {
+    /// Those with one thread in the dimensions that are `flat`, which fulfil the conditions.
+    pub fn new(flat: Vec<Dim>, conditions: Vec<Condition>) -> Launches {
+        let mut numbers = Vec::new();
+        let looks = conditions.iter().map(|c| Look::of(c, &mut numbers));
+        let looks = looks.collect();
+        Launches {
+            flat,
+            conditions,
+            numbers,
+            looks,
+        }
+    }
+
     /// Whether a launch of these numbers is one of them; what is negative it need not say. Buffers of two to the 32
     /// elements and more are for the caller to look for.
     pub fn have(&self, number: &impl Fn(Number) -> Option<u64>) -> bool {
-        let size = |d| number(Number::Threadgroup(d)).filter(|n| *n <= MOST_THREADS);
-        let threads = Dim::ALL.into_iter().map(size).product::<Option<u64>>();
+        let mut threads = 1;
+        for d in Dim::ALL {
+            match number(Number::Threadgroup(d)) {
+                Some(size @ ..=MOST_THREADS) => threads *= size,
+                Some(_) | None => return false,
+            }
+        }
         let is_flat = |d: &Dim| number(Number::Grid(*d)) == Some(1);
-        threads.is_some_and(|n| n <= MOST_THREADS)
-            && self.flat.iter().all(is_flat)
-            && self.conditions.iter().all(|c| c.is_fulfilled(number))
+        if threads > MOST_THREADS || !self.flat.iter().all(is_flat) {
+            return false;
+        }
+        let exact = |c: &Condition| c.holds_of(&|n| number(n).map(i128::from)) == Some(true);
+        let Some(looks) = &self.looks else {
+            return self.conditions.iter().all(exact);
+        };
+        let mut values = [0; MOST_NUMBERS];
+        for (value, of) in values.iter_mut().zip(&self.numbers) {
+            match number(*of) {
+                Some(known) => *value = known,
+                None => return false,
+            }
+        }
+        let mut all = looks.iter().zip(&self.conditions);
+        all.all(|(look, condition)| look.holds(&values).unwrap_or_else(|| exact(condition)))
+    }
+}
+
+impl Look {
+    /// A condition in 64 bits, with the numbers that it speaks of among `numbers`; `None` if those are too many.
+    fn of(condition: &Condition, numbers: &mut Vec<Number>) -> Option<Look> {
+        let mut place = |number: Number| {
+            let known = numbers.iter().position(|n| *n == number);
+            let place = known.unwrap_or_else(|| {
+                numbers.push(number);
+                numbers.len() - 1
+            });
+            u8::try_from(place)
+                .ok()
+                .filter(|place| usize::from(*place) < MOST_NUMBERS)
+        };
+        let mut factors = |term: &Term| {
+            let mut places = [0; MOST_FACTORS];
+            if term.numbers.len() > MOST_FACTORS {
+                return None;
+            }
+            for (to, number) in places.iter_mut().zip(&term.numbers) {
+                *to = place(*number)?;
+            }
+            Some(Factors {
+                factor: u64::try_from(term.factor).ok()?,
+                places,
+                count: term.numbers.len() as u8,
+            })
+        };
+        Some(match condition {
+            Condition::AtMost(term, bound) => Look::AtMost(factors(term)?, factors(bound)?),
+            Condition::Below(number, bound) => {
+                Look::Below(place(*number)?, u64::try_from(*bound).ok()?)
+            }
+            Condition::Multiple(number, of) => {
+                let of = u64::try_from(*of).ok().and_then(NonZeroU64::new);
+                Look::Multiple(place(*number)?, of?)
+            }
+        })
+    }
+
+    /// Whether these values fulfil it; `None` where 64 bits are too few.
+    fn holds(&self, values: &[u64; MOST_NUMBERS]) -> Option<bool> {
+        let value = |place: &u8| values[usize::from(*place)];
+        Some(match self {
+            Look::AtMost(term, bound) => term.value(values)? <= bound.value(values)?,
+            Look::Below(number, bound) => value(number) <= *bound,
+            Look::Multiple(number, of) => value(number) % *of == 0,
+        })
+    }
+}
+
+impl Factors {
+    fn value(&self, values: &[u64; MOST_NUMBERS]) -> Option<u64> {
+        let mut product = self.factor;
+        for place in self.places.iter().take(usize::from(self.count)) {
+            product = product.checked_mul(values[usize::from(*place)])?;
+        }
+        Some(product)
     }
 }
 

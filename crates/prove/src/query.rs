@@ -13,6 +13,8 @@ const MAX_TERMS: usize = 24;
 
 /// A way into an element: the fields, and none where an index stands.
 pub type Way = Vec<Option<u32>>;
+/// Loads: where each is, and what it gives.
+pub type Loads = Vec<(Vec<Linear>, Linear)>;
 
 /// An integer of a kernel: a form, and bounds that hold whatever else does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub struct Query {
     /// Numbers that are multiples, by name: the divisor, the quotient, and the condition that says so.
     times: BTreeMap<String, (i128, Var, usize)>,
     /// Loads of what the dispatch does not write, by the way into the element: where, and the value.
-    pub loads: BTreeMap<(Memory, Way), Vec<(Vec<Linear>, Linear)>>,
+    pub loads: BTreeMap<(Memory, Way), Loads>,
     /// Levels of textures, by the direction: the level, and how many texels it has.
     pub levels: BTreeMap<(Memory, Dim), Vec<(Linear, Linear)>>,
     /// Whether the two threads are of one threadgroup.

@@ -50,9 +50,9 @@ impl Report {
     pub fn in_bounds_in(&self) -> Option<Launches> {
         let all = self.verdict == Verdict::Proved && self.in_bounds == self.accesses;
         let is_flat = |d: &Dim| self.flat_dimensions.contains(&d.name());
-        (all && self.required.is_empty()).then(|| Launches {
-            flat: Dim::ALL.into_iter().filter(is_flat).collect(),
-            conditions: self.conditions.clone(),
+        (all && self.required.is_empty()).then(|| {
+            let flat = Dim::ALL.into_iter().filter(is_flat);
+            Launches::new(flat.collect(), self.conditions.clone())
         })
     }
 
