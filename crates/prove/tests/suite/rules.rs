@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use invar_ir::text::case::files;
-use invar_ir::{text, verify};
+use invar_ir::{Dim, text, verify};
+use invar_prove::condition::{Condition, Launches, Number, Term};
 use invar_prove::{Options, Verdict, prove};
 
 #[test]
@@ -166,4 +167,33 @@ fn conditions_of_volumes_are_products_of_three_numbers() {
     assert_eq!(report.texts, ["1 <= w", "w * h * d <= length(y)"]);
     let plain = source.replace("ge %i, %last", "ge %i, %w");
     assert_eq!(inferred(&plain).texts, ["w * h * d <= length(y)"]);
+}
+
+#[test]
+fn a_dispatch_is_told_by_its_numbers_exactly() {
+    let (n, m, room) = (Number::Argument(0), Number::Argument(1), Number::Length(2));
+    let product = Condition::AtMost(Term::of(1, [n, m]), Term::of(1, [room]));
+    let rows = Condition::Multiple(m, 4);
+    let launches = Launches::new(vec![Dim::Y], vec![product, rows, Condition::Below(n, 9)]);
+    let have = |[n, m, room]: [Option<u64>; 3], grid_y, size| {
+        launches.have(&|number| match number {
+            Number::Argument(0) => n,
+            Number::Argument(1) => m,
+            Number::Length(2) => room,
+            Number::Grid(Dim::Y) => Some(grid_y),
+            Number::Threadgroup(Dim::X) => Some(size),
+            Number::Threadgroup(_) => Some(1),
+            _another => None,
+        })
+    };
+    assert!(have([Some(3), Some(8), Some(24)], 1, 1024));
+    assert!(!have([Some(3), Some(8), Some(23)], 1, 1024));
+    assert!(!have([Some(3), Some(6), Some(24)], 1, 1024));
+    assert!(!have([Some(10), Some(0), Some(24)], 1, 1024));
+    assert!(!have([Some(3), Some(8), None], 1, 1024));
+    assert!(!have([Some(3), Some(8), Some(24)], 2, 1024));
+    assert!(!have([Some(3), Some(8), Some(24)], 1, 1025));
+    // Two to the 64 is none of 64 bits.
+    assert!(!have([Some(4), Some(1 << 62), Some(0)], 1, 1));
+    assert!(!have([Some(4), Some(1 << 62), Some(u64::MAX)], 1, 1));
 }
