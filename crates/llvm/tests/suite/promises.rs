@@ -595,3 +595,42 @@ fn code_grows_no_faster_than_the_depth_of_its_loops() {
     let [half, whole] = [20, 40].map(|depth| nested(depth, open));
     assert!(whole < 3 * half, "{half} bytes at 20, {whole} at 40");
 }
+
+#[test]
+fn o4_what_lies_side_by_side_is_stored_before_a_release_between() {
+    let text = "
+        kernel @handed(%y: device write u32, %flags: device read_write u32) {
+            %i = thread_position_in_grid x
+            %one = const u32 1
+            %four = const u32 4
+            %sixteen = const u32 16
+            %a = mul %i, %sixteen
+            %b = add %a, %one
+            %c = add %b, %one
+            %d = add %c, %one
+            %e = add %a, %four
+            %f = add %b, %four
+            %g = add %c, %four
+            %h = add %d, %four
+            store %y[%a], %i
+            store %y[%b], %i
+            store %y[%c], %i
+            store %y[%d], %i
+            atomic_store %flags[%i], %one release device
+            store %y[%e], %i
+            store %y[%f], %i
+            store %y[%g], %i
+            store %y[%h], %i
+        }";
+    let options = CompileOptions {
+        target: Target::X86V3,
+        threadgroup_size: Some([64, 1, 1]),
+        ..CompileOptions::default()
+    };
+    let text = emit(&module(text), "handed", &options, Text::Llvm).expect("it compiles");
+    // Where all lanes store, as vectors.
+    let chunk = text.split("define").find(|f| f.contains("store <4 x i32>"));
+    let (before, behind) = (chunk.expect("blocks").split_once(" release,")).expect("a release");
+    assert!(before.contains("store <4 x i32>"), "{text}");
+    assert!(behind.contains("store <4 x i32>"), "{text}");
+}
