@@ -2,18 +2,21 @@
 //!
 //! Each such field is an object of its own, which a launch gives as one more parameter by the field's name:
 //! `args.weights`, `args.rows.2`. A load of an address at an index that is computed leads to one of the
-//! objects of an array. Which fields there are says `fields.rs`.
+//! objects of an array; an access by an address from beyond the array is out of bounds. Which fields there are says `fields.rs`.
 //!
 //! Deliberately absent: arrays of no fixed length, addresses that the kernel stores, and pointers that lead to
 //! pointers.
 
-use invar_ir::Access;
+use invar_ir::{Access, Op, Scalar};
 use invar_llvm::foreign::{DebugType, Type};
 
 use crate::fields::{Field, is_handle_type};
 use crate::memory::{Bound, Object, What};
 use crate::objects::Root;
 use crate::translate::{Address, Done, Translator};
+
+/// More bytes than any buffer has, and a multiple of every width.
+const BEYOND: i64 = 1 << 62;
 
 impl Translator<'_> {
     /// The address that a load of one gives, by the fields that it may read.
@@ -25,6 +28,13 @@ impl Translator<'_> {
             let first = self.objects.fields[fields[0]].offset;
             place.constant -= i64::try_from(first).unwrap_or(0);
             let index = self.distance(&place, 8);
+            // Beyond the array there is no buffer: the access is out of bounds of the last one, wherever it is.
+            let place = self.k.cast(index, invar_ir::Type::U64);
+            let count = self.bits(Scalar::U64, roots.len() as u64);
+            let is_beyond = self.op(Op::Ge, &[place, count]);
+            let [no, yes] = [0, 1].map(|n| self.bits(Scalar::I64, n));
+            let beyond = self.op(Op::Select, &[no, yes, is_beyond]);
+            address.terms.push((beyond, BEYOND));
             let which = self.k.cast(index, invar_ir::Type::U32);
             address.choice = Some((which, roots));
         }
@@ -42,7 +52,7 @@ impl Translator<'_> {
             let name = format!("{}{path}", self.f.params[number].name);
             if is_handle_type(&of) {
                 let what = self.declare_handle(&name, &of)?;
-                self.keep(root, what, (1, invar_ir::Scalar::U8));
+                self.keep(root, what, (1, Scalar::U8));
             } else {
                 let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
                 if accesses.iter().any(|a| a.ty == Type::Pointer) {
@@ -69,7 +79,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn keep(&mut self, root: Root, what: What, (granule_bytes, scalar): (u64, invar_ir::Scalar)) {
+    fn keep(&mut self, root: Root, what: What, (granule_bytes, scalar): (u64, Scalar)) {
         let object = Object {
             what,
             granule_bytes,
