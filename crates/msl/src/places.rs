@@ -15,6 +15,15 @@ pub(crate) struct Places<'a> {
     main: &'a str,
     locations: &'a [Location],
     known: HashMap<usize, Span>,
+    /// Files by the names that locations have.
+    read: HashMap<&'a str, Option<Lines<'a>>>,
+    calls: HashMap<(&'a str, Span), CallId>,
+}
+
+/// A file, and its lines.
+struct Lines<'a> {
+    file: &'a File,
+    lines: Vec<&'a str>,
 }
 
 impl<'a> Places<'a> {
@@ -28,6 +37,8 @@ impl<'a> Places<'a> {
             main,
             locations,
             known: HashMap::new(),
+            read: HashMap::new(),
+            calls: HashMap::new(),
         }
     }
 
@@ -36,11 +47,12 @@ impl<'a> Places<'a> {
         if let Some(span) = self.known.get(&location) {
             return *span;
         }
-        let at = &self.locations[location];
+        let locations: &'a [Location] = self.locations;
+        let at = &locations[location];
         let outer = at.inlined_at.map(|outer| self.span(outer, module));
-        let span = match (place(self.files, self.main, at, module), outer) {
+        let span = match (self.place(at, module), outer) {
             (Some(mut span), Some(outer)) if !at.function.is_empty() => {
-                span.call = Some(call(&at.function, outer, module));
+                span.call = Some(self.call(&at.function, outer, module));
                 span
             }
             (Some(span), _) => span,
@@ -49,59 +61,66 @@ impl<'a> Places<'a> {
         self.known.insert(location, span);
         span
     }
-}
 
-fn call(function: &str, site: Span, module: &mut Module) -> CallId {
-    let call = Call {
-        function: function.into(),
-        site,
-    };
-    let known = module.calls.iter().position(|c| *c == call);
-    CallId(known.unwrap_or_else(|| {
-        module.calls.push(call);
-        module.calls.len() - 1
-    }) as u32)
-}
-
-/// A place in a file, whose text the module gets.
-fn place(
-    files: &HashMap<String, File>,
-    main: &str,
-    at: &Location,
-    module: &mut Module,
-) -> Option<Span> {
-    let key = crate::clang::absolute(std::path::Path::new(&at.file));
-    let file = files.get(&*key.to_string_lossy())?;
-    if at.line == 0 {
-        return None;
+    fn call(&mut self, function: &'a str, site: Span, module: &mut Module) -> CallId {
+        if let Some(known) = self.calls.get(&(function, site)) {
+            return *known;
+        }
+        let call = Call {
+            function: function.into(),
+            site,
+        };
+        // Another kernel may have it.
+        let known = module.calls.iter().position(|c| *c == call);
+        let number = CallId(known.unwrap_or(module.calls.len()) as u32);
+        if known.is_none() {
+            module.calls.push(call);
+        }
+        self.calls.insert((function, site), number);
+        number
     }
-    let source = source(file, main, module);
-    let (column, length) = match at.column {
-        0 => (1, 1),
-        column => file.columns.written(at.line, column),
-    };
-    let line = file.text.lines().nth(at.line as usize - 1).unwrap_or("");
-    // Columns of clang's count bytes, and ours characters.
-    let characters = |bytes: u32| {
-        let bytes = (bytes as usize).min(line.len());
-        line.char_indices()
-            .take_while(|(at, _)| *at < bytes)
-            .count() as u32
-    };
-    let start = Position {
-        line: at.line,
-        column: characters(column - 1) + 1,
-    };
-    let end = Position {
-        line: at.line,
-        column: (characters(column - 1 + length) + 1).max(start.column + 1),
-    };
-    Some(Span {
-        source: Some(source),
-        start,
-        end,
-        call: None,
-    })
+
+    /// A place in a file, whose text the module gets.
+    fn place(&mut self, at: &'a Location, module: &mut Module) -> Option<Span> {
+        let files = self.files;
+        let read = self.read.entry(&at.file).or_insert_with(|| {
+            let key = crate::clang::absolute(std::path::Path::new(&at.file));
+            let file = files.get(&*key.to_string_lossy())?;
+            let lines = file.text.lines().collect();
+            Some(Lines { file, lines })
+        });
+        let Lines { file, lines } = read.as_ref()?;
+        if at.line == 0 {
+            return None;
+        }
+        let source = source(file, self.main, module);
+        let (column, length) = match at.column {
+            0 => (1, 1),
+            column => file.columns.written(at.line, column),
+        };
+        let line = lines.get(at.line as usize - 1).copied().unwrap_or("");
+        // Columns of clang's count bytes, and ours characters.
+        let characters = |bytes: u32| {
+            let bytes = (bytes as usize).min(line.len());
+            line.char_indices()
+                .take_while(|(at, _)| *at < bytes)
+                .count() as u32
+        };
+        let start = Position {
+            line: at.line,
+            column: characters(column - 1) + 1,
+        };
+        let end = Position {
+            line: at.line,
+            column: (characters(column - 1 + length) + 1).max(start.column + 1),
+        };
+        Some(Span {
+            source: Some(source),
+            start,
+            end,
+            call: None,
+        })
+    }
 }
 
 /// The number of a file among the module's sources; the main file is the first.

@@ -106,6 +106,8 @@ pub(crate) struct Translator<'a> {
     pub lanes: Lanes,
     /// Phis of addresses that may be null.
     pub nullable: Vec<bool>,
+    /// Of each instruction, whether what uses it takes it for an integer with a sign.
+    pub signed: Vec<bool>,
     /// Function constants without a value.
     pub unset: Vec<String>,
     /// Parameters whose addresses are compared: what says whether a launch gives one buffer for both.
@@ -127,6 +129,7 @@ impl<'a> Translator<'a> {
             constants: HashMap::new(),
             lanes: Lanes::of(f),
             nullable: nullable(f),
+            signed: signed(f),
             unset: Vec::new(),
             shared: HashMap::new(),
             asks_alignment: true,
@@ -405,27 +408,10 @@ impl<'a> Translator<'a> {
                 None => Err(self.refuse(&describe(ty))),
             },
             ty => match self.value_type(ty)? {
-                Type::Scalar(scalar) => {
-                    Ok(vec![Type::Scalar(with_sign(scalar, self.is_signed(phi)))])
-                }
+                Type::Scalar(scalar) => Ok(vec![Type::Scalar(with_sign(scalar, self.signed[phi]))]),
                 other => Ok(vec![other]),
             },
         }
-    }
-
-    /// Whether what uses a value takes it for an integer with a sign.
-    fn is_signed(&self, value: usize) -> bool {
-        let f = self.f;
-        let is = |o: &Operand| *o == Operand::Inst(value);
-        f.insts.iter().any(|inst| {
-            inst.operands.iter().any(is)
-                && matches!(
-                    inst.kind,
-                    Kind::Compare(Compare::SLt | Compare::SLe | Compare::SGt | Compare::SGe)
-                        | Kind::Convert(Convert::SExt | Convert::SignedToFloat)
-                        | Kind::Binary(Binary::SDiv | Binary::SRem | Binary::AShr)
-                )
-        })
     }
 
     /// The values that a phi has on a way.
@@ -1028,6 +1014,27 @@ pub(crate) fn describe(ty: foreign::Type) -> String {
         foreign::Type::Pointer => "an address as a value".to_string(),
         _other => "a value of an unusual type".to_string(),
     }
+}
+
+/// Whether what uses an instruction takes it for an integer with a sign.
+fn signed(f: &Function) -> Vec<bool> {
+    let mut signed = vec![false; f.insts.len()];
+    let takes = |kind: &Kind| {
+        matches!(
+            kind,
+            Kind::Compare(Compare::SLt | Compare::SLe | Compare::SGt | Compare::SGe)
+                | Kind::Convert(Convert::SExt | Convert::SignedToFloat)
+                | Kind::Binary(Binary::SDiv | Binary::SRem | Binary::AShr)
+        )
+    };
+    for inst in f.insts.iter().filter(|inst| takes(&inst.kind)) {
+        for operand in &inst.operands {
+            if let Operand::Inst(of) = operand {
+                signed[*of] = true;
+            }
+        }
+    }
+    signed
 }
 
 /// The instructions whose result is an address that may be null.
