@@ -334,6 +334,7 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
 fn some_texture(texture: TextureType, format: Option<PixelFormat>) -> String {
     let format = match (format, texture.wide_component()) {
         (Some(format), _) => format,
+        (None, _) if texture.is_depth => PixelFormat::Depth32Float,
         (None, Scalar::I32) => PixelFormat::Rgba32Sint,
         (None, Scalar::U32) => PixelFormat::Rgba32Uint,
         (None, _float) => PixelFormat::Rgba8Unorm,

@@ -369,7 +369,8 @@ fn spell(
 ) -> Option<String> {
     let line = source.line(span.start.line)?;
     let from = (span.start.column as usize).checked_sub(1)?;
-    let statement: String = line.chars().skip(from).collect();
+    let rest = line.chars().skip(from);
+    let statement: String = rest.take_while(|c| *c != ';').collect();
     if let Some(rest) = statement.strip_prefix("store ") {
         let (place, _) = rest.split_once(", ")?;
         return Some(format!("{} {place}, {}", op.name(), operand()?));

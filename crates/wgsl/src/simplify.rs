@@ -47,7 +47,12 @@ pub fn simplified(module: &Module, mut kernel: Kernel) -> Kernel {
     let mut body = std::mem::take(&mut counting.kernel.body);
     counting.region(&mut body);
     kernel.body = body;
-    sweep(&mut kernel);
+    // What a `for` computed that nothing needs goes with it.
+    for _ in 0..16 {
+        if !sweep(&mut kernel) {
+            break;
+        }
+    }
     kernel.renumber();
     kernel
 }
@@ -191,7 +196,8 @@ fn sweep(kernel: &mut Kernel) -> bool {
         of: vec![SmallVec::new(); kernel.values.len()],
         roots: Vec::new(),
     };
-    needs.region(&thread_arrays(kernel), &kernel.body, None);
+    let arrays = Arrays::new(kernel);
+    needs.region(&arrays, &kernel.body, None);
     let mut live = vec![false; kernel.values.len()];
     let mut left = needs.roots;
     while let Some(value) = left.pop() {
@@ -201,13 +207,10 @@ fn sweep(kernel: &mut Kernel) -> bool {
             left.extend(needs.of[at].iter().copied());
         }
     }
-    let mut named = vec![false; kernel.allocs.len()];
-    uses_of_arrays(&kernel.body, &mut named);
     let mut body = std::mem::take(&mut kernel.body);
     let mut sweeping = Sweep {
         live,
-        named,
-        thread: thread_arrays(kernel),
+        arrays,
         changed: false,
     };
     sweeping.region(&mut body, &[]);
@@ -230,18 +233,31 @@ fn uses_of_arrays(region: &Region, named: &mut [bool]) {
     }
 }
 
-/// By array, whether it is in thread memory.
-fn thread_arrays(kernel: &Kernel) -> Vec<bool> {
-    let arrays = kernel.allocs.iter();
-    arrays.map(|a| a.space == AddressSpace::Thread).collect()
+/// The arrays of a kernel.
+struct Arrays {
+    /// By array, whether it is in thread memory.
+    thread: Vec<bool>,
+    /// By array, whether something accesses it.
+    named: Vec<bool>,
 }
 
-/// Whether leaving out an instruction without regions can be told only by its results. `thread` says
-/// which arrays are in thread memory.
-fn is_idle(thread: &[bool], kind: &InstKind) -> bool {
+impl Arrays {
+    fn new(kernel: &Kernel) -> Arrays {
+        let spaces = kernel.allocs.iter().map(|a| a.space);
+        let mut named = vec![false; kernel.allocs.len()];
+        uses_of_arrays(&kernel.body, &mut named);
+        Arrays {
+            thread: spaces.map(|s| s == AddressSpace::Thread).collect(),
+            named,
+        }
+    }
+}
+
+/// Whether leaving out an instruction without regions can be told only by its results.
+fn is_idle(arrays: &Arrays, kind: &InstKind) -> bool {
     match kind {
         InstKind::Load(place) => match place.memory {
-            Memory::Alloc(id) => thread[id as usize],
+            Memory::Alloc(id) => arrays.thread[id as usize],
             Memory::Constant(_) => true,
             Memory::Param(_) => false,
         },
@@ -254,24 +270,24 @@ fn is_idle(thread: &[bool], kind: &InstKind) -> bool {
     }
 }
 
-/// Whether a region does anything but compute.
-fn acts(thread: &[bool], region: &Region) -> bool {
+/// Whether a region does anything but compute. One that does not, and of which nothing is needed, is swept out.
+fn acts(arrays: &Arrays, region: &Region) -> bool {
     region.insts.iter().any(|inst| match &inst.kind {
         InstKind::Yield(_) => false,
         InstKind::If {
             then, otherwise, ..
-        } => acts(thread, then) || acts(thread, otherwise),
+        } => acts(arrays, then) || acts(arrays, otherwise),
         // A loop may be one that never ends.
         InstKind::Loop { .. } => true,
-        InstKind::For { body, .. } => acts(thread, body),
-        InstKind::Alloc(_) => false,
-        other => !is_idle(thread, other),
+        InstKind::For { body, .. } => acts(arrays, body),
+        InstKind::Alloc(id) => arrays.named[*id as usize],
+        other => !is_idle(arrays, other),
     })
 }
 
 impl Needs {
     /// `around` is what the innermost loop hands on: its parameters.
-    fn region(&mut self, thread: &[bool], region: &Region, around: Option<&[Value]>) {
+    fn region(&mut self, arrays: &Arrays, region: &Region, around: Option<&[Value]>) {
         for inst in &region.insts {
             match &inst.kind {
                 InstKind::If {
@@ -279,7 +295,7 @@ impl Needs {
                     then,
                     otherwise,
                 } => {
-                    if acts(thread, then) || acts(thread, otherwise) {
+                    if acts(arrays, then) || acts(arrays, otherwise) {
                         self.roots.push(*condition);
                     }
                     for (i, result) in inst.results.iter().enumerate() {
@@ -290,12 +306,12 @@ impl Needs {
                         }
                         self.of[result.0 as usize].extend(needed);
                     }
-                    self.region(thread, then, around);
-                    self.region(thread, otherwise, around);
+                    self.region(arrays, then, around);
+                    self.region(arrays, otherwise, around);
                 }
                 InstKind::Loop { init, body } => {
                     self.carried(&inst.results, init, &body.params);
-                    self.region(thread, body, Some(&body.params));
+                    self.region(arrays, body, Some(&body.params));
                     self.handed_on(given(body), &body.params);
                 }
                 InstKind::For {
@@ -305,16 +321,22 @@ impl Needs {
                     init,
                     body,
                 } => {
-                    self.roots.extend([*lower, *upper, *step]);
+                    let bounds = [*lower, *upper, *step];
+                    if acts(arrays, body) {
+                        self.roots.extend(bounds);
+                    }
+                    for result in &inst.results {
+                        self.of[result.0 as usize].extend(bounds);
+                    }
                     self.carried(&inst.results, init, &body.params[1..]);
-                    self.region(thread, body, Some(&body.params[1..]));
+                    self.region(arrays, body, Some(&body.params[1..]));
                     self.handed_on(given(body), &body.params[1..]);
                 }
                 InstKind::Break(values) | InstKind::Continue(values) => {
                     self.handed_on(Some(values), around.unwrap_or_default());
                 }
                 InstKind::Yield(_) => {}
-                kind if is_idle(thread, kind) => {
+                kind if is_idle(arrays, kind) => {
                     let mut needed: SmallVec<[Value; 4]> = SmallVec::new();
                     kind.for_each_use(|v| needed.push(v));
                     for result in &inst.results {
@@ -348,10 +370,7 @@ impl Needs {
 
 struct Sweep {
     live: Vec<bool>,
-    /// By array, whether something accesses it.
-    named: Vec<bool>,
-    /// By array, whether it is in thread memory.
-    thread: Vec<bool>,
+    arrays: Arrays,
     changed: bool,
 }
 
@@ -420,10 +439,10 @@ impl Sweep {
                 *values = keep(values, around);
                 true
             }
-            InstKind::Alloc(id) => self.named[*id as usize],
+            InstKind::Alloc(id) => self.arrays.named[*id as usize],
             kind => {
                 let dead = inst.results.iter().all(|r| !self.live[r.0 as usize]);
-                !(dead && is_idle(&self.thread, kind))
+                !(dead && is_idle(&self.arrays, kind))
             }
         }
     }

@@ -569,7 +569,7 @@ impl<'a> Translator<'a> {
                 let (element, length, index) = match inner {
                     TypeInner::Array { base, size, .. } => {
                         let Some(length) = self.array_length(*size) else {
-                            return Err(self.unexpected("a workgroup array without a length"));
+                            return Err(self.refuse("an array of a workgroup that has no elements"));
                         };
                         (self.array_element(*base, Layout::Own)?, length, None)
                     }

@@ -42,7 +42,6 @@ fn word(text: &str) -> Option<String> {
         _ if text.starts_with("atomic_") => {
             let (name, operands) = text.split_once(' ')?;
             let (place, operand) = operands.split_once(", ")?;
-            let operand = operand.split(';').next().unwrap_or(operand);
             format!("{name}(&mut {place}, {operand})")
         }
         _ => return None,
@@ -61,7 +60,7 @@ mod tests {
                 "put `threadgroup_barrier()` between them",
             ),
             (
-                "make the update one `atomic_add y[0], 1.0; }`, or",
+                "make the update one `atomic_add y[0], 1.0`, or",
                 "make the update one `atomic_add(&mut y[0], 1.0)`, or",
             ),
             (

@@ -102,6 +102,16 @@ fn mistakes_are_told_with_their_line() {
 }
 
 #[test]
+fn arrays_of_a_workgroup_have_elements() {
+    let (rule, _, message) = refused(
+        "override n = 0u; var<workgroup> few: array<u32, n>;
+        @compute @workgroup_size(1) fn main() { few[0] = 1u; }",
+    );
+    assert_eq!(rule, Rule::UnsupportedFeature);
+    assert!(message.contains("has no elements"), "{message}");
+}
+
+#[test]
 fn overrides_that_decide_a_size_need_a_value() {
     let text = "override n: u32;
         override k = 3u;
