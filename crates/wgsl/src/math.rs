@@ -258,7 +258,7 @@ impl Translator<'_> {
     fn frexp(&mut self, x: Value) -> Done<Val> {
         let ty = self.k.ty(x);
         if ty.scalar() != Some(Scalar::F32) {
-            return Err(self.refuse("`frexp` of this type"));
+            return Err(self.refuse("`frexp` of `f16`"));
         }
         let (Some(bits_type), Some(int_type)) =
             (ty.with_scalar(Scalar::U32), ty.with_scalar(Scalar::I32))
