@@ -477,6 +477,22 @@ fn devices_are_named_in_two_places() {
     }
 }
 
+/// A package holds what lies in its crate's folder, and nothing else.
+#[test]
+fn packages_hold_their_licences() {
+    for folder in fs::read_dir(root().join("crates")).expect("crates") {
+        let folder = folder.expect("a crate").path();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        if manifest.contains("publish = false") {
+            continue;
+        }
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let text = fs::read_to_string(folder.join(licence));
+            assert!(text.is_ok(), "{}: no {licence}", folder.display());
+        }
+    }
+}
+
 /// Options of the process would be those of everybody who uses the same LLVM in it.
 #[test]
 fn no_options_of_the_process_are_set() {
