@@ -338,10 +338,17 @@ pub(crate) fn unpromised(case: &Case) -> Option<String> {
             let first = report.diagnostics.first();
             Some(first.map_or(String::new(), |d| d.message.clone()))
         }
-        Ok(report) => match &report.schedules {
-            Schedules::All => None,
-            Schedules::Tried { reason, .. } => Some(reason.clone()),
-        },
+        Ok(report) => {
+            let mut told = report.diagnostics.iter();
+            match (
+                &report.schedules,
+                told.find(|d| d.rule == Rule::UnorderedAtomics),
+            ) {
+                (_, Some(unordered)) => Some(unordered.message.clone()),
+                (Schedules::All, None) => None,
+                (Schedules::Tried { reason, .. }, None) => Some(reason.clone()),
+            }
+        }
     }
 }
 
