@@ -15,6 +15,10 @@ pub(crate) enum Unusable {
     /// It is not there, and cannot be made.
     Missing,
     /// It is not the user's alone, or not a folder that can be read; why, to stand after "since".
+    #[cfg_attr(
+        not(unix),
+        allow(dead_code, reason = "elsewhere nobody looks whose a folder is")
+    )]
     Refused(String),
 }
 

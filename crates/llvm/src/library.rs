@@ -42,7 +42,7 @@ pub fn load() -> Result<(), String> {
 /// a kernel needs which has been compiled before.
 ///
 /// # Errors
-/// As [`load`].
+/// A sentence that says what to install, where the library has to be loaded for it and cannot be.
 pub fn identity() -> Result<String, String> {
     if let Some((path, file)) = usual_file() {
         let changed = file.modified().ok();
