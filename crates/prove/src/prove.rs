@@ -131,6 +131,8 @@ struct Session<'s, 'k> {
     vocabulary: Vocabulary,
     /// What each goal that was reached needs.
     reached: BTreeMap<Goal, BTreeSet<Condition>>,
+    /// Whether conditions were found for any goal, though none of them may be left.
+    inferred: bool,
     /// How many more conditions are tried for the goal at hand.
     attempts: usize,
     /// How many more questions about many conditions at once may come to nothing: the dearest there are.
@@ -278,6 +280,7 @@ fn prove_with(
         written: words,
         vocabulary: Vocabulary::of(&subject),
         reached: BTreeMap::new(),
+        inferred: false,
         attempts: 0,
         patience: PATIENCE,
         subject: &subject,
@@ -618,6 +621,7 @@ impl Session<'_, '_> {
                     .borrow_mut()
                     .retain(|c| before.contains(c) || needs.contains(c));
                 self.reached.insert(goal, needs);
+                self.inferred = true;
                 return true;
             }
             Finding::Possible(launch) => failing.push(*launch),
@@ -881,12 +885,8 @@ impl Session<'_, '_> {
         let subject = self.subject;
         // What counts is what holds under the conditions that are printed, in their order: all proofs once
         // more, if any condition was found.
-        let any = {
-            let mut conditions = subject.conditions.borrow_mut();
-            conditions.sort();
-            !conditions.is_empty()
-        };
-        if any {
+        subject.conditions.borrow_mut().sort();
+        if self.inferred {
             self.reached.clear();
             self.exact.iter_mut().for_each(BTreeSet::clear);
             self.exact_needs.iter_mut().for_each(BTreeSet::clear);

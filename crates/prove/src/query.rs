@@ -54,6 +54,8 @@ pub struct Query {
     said: HashSet<String>,
     /// Numbers that are multiples, by name: the divisor, the quotient, and the condition that says so.
     times: BTreeMap<String, (i128, Var, usize)>,
+    /// The conditions that say so of numbers of which a remainder was taken: it may have lost them.
+    divided: BTreeSet<usize>,
     /// Loads of what the dispatch does not write, by the way into the element: where, and the value.
     pub loads: BTreeMap<(Memory, Way), Loads>,
     /// Levels of textures, by the direction: the level, and how many texels it has.
@@ -121,7 +123,20 @@ impl Query {
         let times = times.filter(|(_, quotient, _)| {
             facts().any(|fact| mentions(fact, &problem.products, *quotient))
         });
-        times.map(|(.., condition)| *condition).collect()
+        let mentioned = times.map(|(.., condition)| *condition);
+        mentioned.chain(self.divided.iter().copied()).collect()
+    }
+
+    /// Notes that a form is a multiple of what is divided by, so that no fact about the remainder speaks of it.
+    pub fn divides(&mut self, whole: &Linear) {
+        for (_, quotient, condition) in self.times.values() {
+            let factors = &self.problem.products.factors;
+            let is =
+                |v: &Var| v == quotient || factors.get(v).is_some_and(|f| f.contains(quotient));
+            if whole.terms.iter().any(|(v, _)| is(v)) {
+                self.divided.insert(*condition);
+            }
+        }
     }
 
     /// The form of a number of that name, if there is one.

@@ -859,6 +859,7 @@ impl Subject<'_> {
     ) -> Option<Option<(Int, Int, bool)>> {
         // floor((divisor * whole + rest) / divisor) = whole + floor(rest / divisor)
         let (whole, rest) = divided(&a.form, divisor)?;
+        q.divides(&whole);
         let bounds = q.bounds(&rest).filter(|_| whole.as_constant() != Some(0));
         let Some((low, high)) = bounds else {
             return Some(None);
