@@ -1,0 +1,992 @@
+//! Random kernels of the shapes that the prover knows: a few phrases each, such as a guarded store to rows, an exchange
+//! through threadgroup memory or a loop over strides, in many of them with something that is wrong by a little. How
+//! long buffers have to be stands in about half of them.
+//!
+//! Each is text, with what it requires of buffers once more as data, from which launches at the edge are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::solver::Random;
+
+/// A number of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factor {
+    GridX,
+    GridY,
+    GroupsX,
+    N,
+    M,
+}
+
+impl Factor {
+    fn text(self) -> &'static str {
+        match self {
+            Factor::GridX => "grid.x",
+            Factor::GridY => "grid.y",
+            Factor::GroupsX => "groups.x",
+            Factor::N => "%n",
+            Factor::M => "%m",
+        }
+    }
+}
+
+/// So many elements: a product.
+pub type Room = (u32, Vec<Factor>);
+
+/// A kernel.
+#[derive(Debug)]
+pub struct Made {
+    /// Its text.
+    pub text: String,
+    /// How many elements buffers have, by name, as far as the kernel requires it.
+    pub rooms: Vec<(String, Room)>,
+    /// Buffers whose elements are less than another's length.
+    pub indices: Vec<(String, String)>,
+    /// The phrases that it is made of.
+    pub phrases: Vec<&'static str>,
+}
+
+/// Where each thread has a place of its own, if nothing is wrong: which way to say it, and two constants.
+#[derive(Clone, Copy)]
+struct Spot {
+    way: u64,
+    a: u32,
+    b: u32,
+}
+
+struct Writer {
+    random: Random,
+    params: BTreeMap<String, String>,
+    module: BTreeSet<&'static str>,
+    head: Vec<String>,
+    known: BTreeSet<String>,
+    body: Vec<String>,
+    depth: usize,
+    count: u32,
+    /// Threads of a threadgroup, if the kernel says it: a power of two.
+    size: Option<u32>,
+    simdgroup: bool,
+    plane: bool,
+    /// Whether something may be wrong.
+    errs: bool,
+    states_rooms: bool,
+    rooms: Vec<(String, Room)>,
+    indices: Vec<(String, String)>,
+    stored: Vec<(String, Spot)>,
+}
+
+/// A kernel of a seed.
+pub fn made(seed: u64) -> Made {
+    let mut random = Random(seed ^ 0x5bd1_e995_7c15_9e37);
+    let size = (random.below(3) > 0).then(|| [4, 8, 8, 16, 32][random.below(5) as usize]);
+    let mut w = Writer {
+        params: BTreeMap::new(),
+        module: BTreeSet::new(),
+        head: Vec::new(),
+        known: BTreeSet::new(),
+        body: Vec::new(),
+        depth: 1,
+        count: 0,
+        size,
+        simdgroup: size.is_some() && random.below(4) == 0,
+        plane: random.below(4) == 0,
+        errs: random.below(2) == 0,
+        states_rooms: random.below(4) > 0,
+        rooms: Vec::new(),
+        indices: Vec::new(),
+        stored: Vec::new(),
+        random,
+    };
+    let mut phrases = Vec::new();
+    for _ in 0..[1, 1, 1, 2, 2, 3][w.random.below(6) as usize] {
+        phrases.push(w.phrase());
+        while w.depth > 1 {
+            w.close();
+        }
+    }
+    w.finish(phrases)
+}
+
+impl Writer {
+    fn finish(self, phrases: Vec<&'static str>) -> Made {
+        let params: Vec<String> = (self.params.iter())
+            .map(|(name, ty)| format!("%{name}: {ty}"))
+            .collect();
+        let mut text: String = self.module.iter().map(|s| format!("{s}\n")).collect();
+        text += &format!("kernel @k({})", params.join(", "));
+        if let Some(size) = self.size {
+            text += &format!(" threadgroup({size})");
+        }
+        if self.simdgroup {
+            text += " simdgroup(4)";
+        }
+        let mut required: Vec<String> = Vec::new();
+        if self.states_rooms {
+            for (buffer, (factor, numbers)) in &self.rooms {
+                let mut product = factor.to_string();
+                for number in numbers {
+                    product += &format!(" * {}", number.text());
+                }
+                required.push(format!("{product} <= length(%{buffer})"));
+            }
+        }
+        for (buffer, of) in &self.indices {
+            required.push(format!("each %e of %{buffer}: %e < length(%{of})"));
+        }
+        if !required.is_empty() {
+            text += &format!(" requires({})", required.join(", "));
+        }
+        text += " {\n";
+        for line in self.head.iter().chain(&self.body) {
+            text += line;
+            text.push('\n');
+        }
+        text += "}\n";
+        Made {
+            text,
+            rooms: if self.states_rooms {
+                self.rooms
+            } else {
+                Vec::new()
+            },
+            indices: self.indices,
+            phrases,
+        }
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.random.below(n)
+    }
+
+    /// Whether this is what goes wrong.
+    fn slips(&mut self) -> bool {
+        self.errs && self.below(7) == 0
+    }
+
+    fn line(&mut self, line: &str) {
+        let indent = "    ".repeat(self.depth);
+        self.body.push(format!("{indent}{line}"));
+    }
+
+    fn fresh(&mut self) -> String {
+        self.count += 1;
+        format!("%v{}", self.count)
+    }
+
+    fn op(&mut self, text: &str) -> String {
+        let name = self.fresh();
+        self.line(&format!("{name} = {text}"));
+        name
+    }
+
+    /// What stands at the beginning of the kernel, once.
+    fn first(&mut self, name: &str, text: &str) -> String {
+        if self.known.insert(name.to_string()) {
+            self.head.push(format!("    {name} = {text}"));
+        }
+        name.to_string()
+    }
+
+    fn constant(&mut self, n: u32) -> String {
+        let n = match self.slips() {
+            true if self.below(2) == 0 => n + 1,
+            true => n.saturating_sub(1),
+            false => n,
+        };
+        self.first(&format!("%c{n}"), &format!("const u32 {n}"))
+    }
+
+    fn x(&mut self) -> String {
+        self.first("%x", "thread_position_in_grid x")
+    }
+
+    fn y(&mut self) -> String {
+        self.first("%y", "thread_position_in_grid y")
+    }
+
+    fn t(&mut self) -> String {
+        self.first("%t", "thread_position_in_threadgroup x")
+    }
+
+    fn group(&mut self) -> String {
+        self.first("%g", "threadgroup_position_in_grid x")
+    }
+
+    fn all(&mut self) -> String {
+        self.first("%all", "threads_per_grid x")
+    }
+
+    fn scalar(&mut self, name: &str) -> String {
+        self.params.insert(name.to_string(), "u32".to_string());
+        format!("%{name}")
+    }
+
+    fn buffer(&mut self, access: &str) -> String {
+        let name = format!("b{}", self.params.len());
+        let ty = format!("device {access} u32");
+        self.params.insert(name.clone(), ty);
+        name
+    }
+
+    fn room(&mut self, buffer: &str, factor: u32, numbers: &[Factor]) {
+        let factor = if self.slips() {
+            factor.saturating_sub(1)
+        } else {
+            factor
+        };
+        let room = (buffer.to_string(), (factor, numbers.to_vec()));
+        if !self.rooms.contains(&room) {
+            self.rooms.push(room);
+        }
+    }
+
+    fn open(&mut self, condition: &str) {
+        self.line(&format!("if {condition} {{"));
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// A guard that one number is less than another.
+    fn guard(&mut self, a: &str, b: &str) {
+        if self.slips() && self.below(2) == 0 {
+            return;
+        }
+        let op = if self.slips() { "le" } else { "lt" };
+        let condition = match self.below(5) {
+            0 => {
+                let not = self.op(&format!("ge {a}, {b}"));
+                self.op(&format!("not {not}"))
+            }
+            1 => self.op(&format!("gt {b}, {a}")),
+            _ => self.op(&format!("{op} {a}, {b}")),
+        };
+        self.open(&condition);
+    }
+
+    fn guard_by_length(&mut self, index: &str, buffer: &str) {
+        let length = self.op(&format!("buffer_length %{buffer}"));
+        let index = self.op(&format!("cast u64 {index}"));
+        self.guard(&index, &length);
+    }
+
+    fn barrier(&mut self, space: &str) {
+        if !self.slips() {
+            self.line(&format!("barrier threadgroup [{space}]"));
+        }
+    }
+
+    fn spot(&mut self) -> Spot {
+        let way = if self.plane {
+            8 + self.below(3)
+        } else {
+            self.below(20)
+        };
+        let a = 2 + self.below(4) as u32;
+        Spot {
+            way,
+            a,
+            b: self.below(u64::from(a)) as u32,
+        }
+    }
+
+    /// The index of a place, of which a buffer has so many; it may open guards.
+    fn at(&mut self, buffer: &str, spot: Spot) -> String {
+        let Spot { way, a, b } = spot;
+        let x = self.x();
+        let room = |w: &mut Writer, factor, numbers: &[Factor]| w.room(buffer, factor, numbers);
+        match way {
+            1 | 2 => {
+                room(self, a, &[Factor::GridX]);
+                let (a, b) = (self.constant(a), self.constant(b));
+                let wide = self.op(&format!("mul {x}, {a}"));
+                self.op(&format!("add {wide}, {b}"))
+            }
+            3 | 4 => {
+                room(self, 1, &[Factor::N]);
+                let n = self.scalar("n");
+                self.guard(&x, &n);
+                if way == 3 {
+                    return x;
+                }
+                let one = self.constant(1);
+                let last = self.op(&format!("sub {n}, {one}"));
+                self.op(&format!("sub {last}, {x}"))
+            }
+            5 => {
+                let mask = [1, 3][b as usize % 2];
+                room(self, mask + 1, &[Factor::GridX]);
+                let mask = self.constant(mask);
+                self.op(&format!("xor {x}, {mask}"))
+            }
+            6 => {
+                room(self, 4, &[Factor::GridX]);
+                let (two, part) = (self.constant(2), self.constant(b & 3));
+                let wide = self.op(&format!("shl {x}, {two}"));
+                self.op(&format!("or {wide}, {part}"))
+            }
+            7 => {
+                room(self, 1, &[Factor::GridX]);
+                let a = self.constant(a);
+                let row = self.op(&format!("div {x}, {a}"));
+                let column = self.op(&format!("rem {x}, {a}"));
+                let start = self.op(&format!("mul {row}, {a}"));
+                self.op(&format!("add {start}, {column}"))
+            }
+            8 | 9 if self.plane => {
+                room(self, 1, &[Factor::N, Factor::M]);
+                let (y, n, m) = (self.y(), self.scalar("n"), self.scalar("m"));
+                self.guard(&x, &n);
+                self.guard(&y, &m);
+                let (row, wide, column) = if way == 8 { (y, n, x) } else { (x, m, y) };
+                let start = self.op(&format!("mul {row}, {wide}"));
+                self.op(&format!("add {start}, {column}"))
+            }
+            10 if self.plane => {
+                room(self, 1, &[Factor::GridX, Factor::GridY]);
+                let (y, all) = (self.y(), self.all());
+                let start = self.op(&format!("mul {y}, {all}"));
+                self.op(&format!("add {start}, {x}"))
+            }
+            11 | 12 | 13 if self.size.is_some() => {
+                let size = self.size.unwrap_or(1);
+                room(self, size, &[Factor::GroupsX]);
+                let (t, group, wide) = (self.t(), self.group(), self.constant(size));
+                let other = match way {
+                    11 => {
+                        let last = self.constant(size - 1);
+                        self.op(&format!("sub {last}, {t}"))
+                    }
+                    12 => {
+                        let mask = self.constant(b & (size - 1));
+                        self.op(&format!("xor {t}, {mask}"))
+                    }
+                    _ => {
+                        let (b, mask) = (self.constant(b), self.constant(size - 1));
+                        let next = self.op(&format!("add {t}, {b}"));
+                        self.op(&format!("and {next}, {mask}"))
+                    }
+                };
+                let start = self.op(&format!("mul {group}, {wide}"));
+                self.op(&format!("add {start}, {other}"))
+            }
+            14 => {
+                room(self, 2, &[Factor::GridX]);
+                let (n, all) = (self.scalar("n"), self.all());
+                let inside = self.op(&format!("lt {x}, {n}"));
+                let far = self.op(&format!("add {x}, {all}"));
+                self.op(&format!("select {x}, {far}, {inside}"))
+            }
+            15 => {
+                room(self, a, &[Factor::GridX]);
+                let (a, b) = (self.constant(a), self.constant(b));
+                let [x, a, b] = [x, a, b].map(|v| self.op(&format!("cast u64 {v}")));
+                let wide = self.op(&format!("mul {x}, {a}"));
+                self.op(&format!("add {wide}, {b}"))
+            }
+            16 => {
+                room(self, a, &[Factor::GridX]);
+                let (all, b) = (self.all(), self.constant(b));
+                let far = self.op(&format!("mul {all}, {b}"));
+                self.op(&format!("add {far}, {x}"))
+            }
+            17 => {
+                room(self, 1, &[Factor::GridX]);
+                let (zero, one) = (self.constant(0), self.constant(1));
+                let inside = self.op(&format!("gt {x}, {zero}"));
+                self.open(&inside);
+                self.op(&format!("sub {x}, {one}"))
+            }
+            18 => {
+                room(self, 1, &[Factor::GroupsX]);
+                let (t, group, zero) = (self.t(), self.group(), self.constant(0));
+                let first = self.op(&format!("eq {t}, {zero}"));
+                self.open(&first);
+                group
+            }
+            19 => {
+                self.guard_by_length(&x, buffer);
+                x
+            }
+            _ => {
+                room(self, 1, &[Factor::GridX]);
+                x
+            }
+        }
+    }
+
+    /// Anything to store.
+    fn value(&mut self) -> String {
+        match self.below(3) {
+            0 => {
+                let buffer = self.buffer("read");
+                let spot = self.spot();
+                let at = self.at(&buffer, spot);
+                self.op(&format!("load %{buffer}[{at}]"))
+            }
+            1 => self.scalar("n"),
+            _ => self.x(),
+        }
+    }
+
+    fn phrase(&mut self) -> &'static str {
+        if self.plane {
+            return match self.below(5) {
+                0 => self.paints(),
+                1 => self.reads_and_stores(),
+                2 => self.works_in_place(),
+                _ => self.stores(),
+            };
+        }
+        match self.below(22) {
+            0 => self.reads_and_stores(),
+            1 | 2 => self.exchanges(),
+            3 => self.sums_a_row(),
+            4 => self.halves(),
+            5 => self.counts(),
+            6 => self.takes_tickets(),
+            7 => self.sums_simdgroups(),
+            8 => self.looks_up(),
+            9 => self.has_fields(),
+            10 => self.has_an_array(),
+            11 => self.alternates(),
+            12 => self.gathers(),
+            13 => self.strides(),
+            14 => self.loops_by_strides(),
+            15 => self.exchanges_in_device_memory(),
+            16 => self.wraps(),
+            17 => self.is_a_stencil(),
+            18 => self.copies(),
+            19 => self.has_vectors(),
+            20 => self.works_in_place(),
+            _ => self.stores(),
+        }
+    }
+
+    fn stores(&mut self) -> &'static str {
+        let value = self.value();
+        let buffer = self.buffer("write");
+        let spot = self.spot();
+        let at = self.at(&buffer, spot);
+        self.line(&format!("store %{buffer}[{at}], {value}"));
+        self.stored.push((buffer, spot));
+        "store"
+    }
+
+    fn reads_and_stores(&mut self) -> &'static str {
+        let buffer = self.buffer("read_write");
+        let spot = self.spot();
+        let at = self.at(&buffer, spot);
+        let value = self.op(&format!("load %{buffer}[{at}]"));
+        let other = if self.slips() { self.x() } else { at };
+        self.line(&format!("store %{buffer}[{other}], {value}"));
+        "in place"
+    }
+
+    /// What an earlier phrase stored, where it stored it.
+    fn works_in_place(&mut self) -> &'static str {
+        let Some((buffer, spot)) = self.stored.last().cloned() else {
+            return self.stores();
+        };
+        let ty = "device read_write u32".to_string();
+        self.params.insert(buffer.clone(), ty);
+        let at = self.at(&buffer, spot);
+        let old = self.op(&format!("load %{buffer}[{at}]"));
+        let new = self.op(&format!("add {old}, {at}"));
+        // Wide places have values of their own type.
+        let new = if spot.way == 15 { old } else { new };
+        self.line(&format!("store %{buffer}[{at}], {new}"));
+        "again"
+    }
+
+    fn tile(&mut self, length: u32) -> String {
+        let length = if self.slips() { length - 1 } else { length };
+        let name = format!("%tile{}", self.head.len());
+        self.head.push(format!(
+            "    {name} = alloc threadgroup u32[{}]",
+            length.max(1)
+        ));
+        name
+    }
+
+    /// A place in the threadgroup for each of its threads, full or not.
+    fn other_thread(&mut self, size: u32) -> String {
+        let t = self.t();
+        match self.below(4) {
+            0 => {
+                let last = self.constant(size - 1);
+                self.op(&format!("sub {last}, {t}"))
+            }
+            1 => {
+                let mask = 1 + self.below(u64::from(size) - 1) as u32;
+                let mask = self.constant(mask);
+                self.op(&format!("xor {t}, {mask}"))
+            }
+            2 => {
+                let (by, mask) = (self.constant(1), self.constant(size - 1));
+                let next = self.op(&format!("add {t}, {by}"));
+                self.op(&format!("and {next}, {mask}"))
+            }
+            _ => t,
+        }
+    }
+
+    fn exchanges(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.stores();
+        };
+        let tile = self.tile(size);
+        let (x, mine, theirs) = (self.x(), self.t(), self.other_thread(size));
+        let rounds = self.below(3) == 0;
+        if rounds {
+            let (zero, one, n) = (self.constant(0), self.constant(1), self.scalar("n"));
+            self.line(&format!(
+                "for %k{} = {zero} to {n} step {one} {{",
+                self.count
+            ));
+            self.depth += 1;
+        }
+        self.line(&format!("store {tile}[{mine}], {x}"));
+        self.barrier("threadgroup");
+        let value = self.op(&format!("load {tile}[{theirs}]"));
+        if rounds {
+            self.barrier("threadgroup");
+            self.close();
+            return "exchange in rounds";
+        }
+        let buffer = self.buffer("write");
+        self.room(&buffer, 1, &[Factor::GridX]);
+        self.line(&format!("store %{buffer}[{x}], {value}"));
+        "exchange"
+    }
+
+    fn sums_a_row(&mut self) -> &'static str {
+        let (from, to) = (self.buffer("read"), self.buffer("write"));
+        let (x, n) = (self.x(), self.scalar("n"));
+        let (zero, one) = (self.constant(0), self.constant(1));
+        self.room(&from, 1, &[Factor::GridX, Factor::N]);
+        let columns = self.below(2) == 0;
+        let (step, start) = if columns {
+            (self.all(), x.clone())
+        } else {
+            (one.clone(), self.op(&format!("mul {x}, {n}")))
+        };
+        let sum = self.fresh();
+        self.line(&format!(
+            "{sum} = for {sum}k = {zero} to {n} step {one} carry({sum}s = {zero}) {{"
+        ));
+        self.depth += 1;
+        let far = self.op(&format!("mul {sum}k, {step}"));
+        let at = self.op(&format!("add {start}, {far}"));
+        let value = self.op(&format!("load %{from}[{at}]"));
+        let next = self.op(&format!("add {sum}s, {value}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        self.room(&to, 1, &[Factor::GridX]);
+        self.line(&format!("store %{to}[{x}], {sum}"));
+        "row"
+    }
+
+    /// A tree of sums in threadgroup memory.
+    fn halves(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.sums_a_row();
+        };
+        let tile = self.tile(size);
+        let (x, t, group) = (self.x(), self.t(), self.group());
+        let (half, one, zero) = (self.constant(size / 2), self.constant(1), self.constant(0));
+        self.line(&format!("store {tile}[{t}], {x}"));
+        self.barrier("threadgroup");
+        let out = self.fresh();
+        self.line(&format!("{out} = loop carry({out}s = {half}) {{"));
+        self.depth += 1;
+        let last = self.op(&format!("eq {out}s, {zero}"));
+        self.line(&format!("if {last} {{ break {out}s }}"));
+        let low = self.op(&format!("lt {t}, {out}s"));
+        self.open(&low);
+        let other = self.op(&format!("add {t}, {out}s"));
+        let a = self.op(&format!("load {tile}[{t}]"));
+        let b = self.op(&format!("load {tile}[{other}]"));
+        let sum = self.op(&format!("add {a}, {b}"));
+        self.line(&format!("store {tile}[{t}], {sum}"));
+        self.close();
+        self.barrier("threadgroup");
+        let next = self.op(&format!("shr {out}s, {one}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        let buffer = self.buffer("write");
+        self.room(&buffer, 1, &[Factor::GroupsX]);
+        let first = self.op(&format!("eq {t}, {zero}"));
+        self.open(&first);
+        let sum = self.op(&format!("load {tile}[{zero}]"));
+        self.line(&format!("store %{buffer}[{group}], {sum}"));
+        "tree"
+    }
+
+    fn counts(&mut self) -> &'static str {
+        let bins = self.buffer("read_write");
+        let bits = 1 + self.below(3) as u32;
+        let count = 1 << bits;
+        self.room(&bins, count, &[]);
+        if let Some(size) = self.size.filter(|size| *size >= count)
+            && self.below(2) == 0
+        {
+            let tile = self.tile(count);
+            let (t, x, count) = (self.t(), self.x(), self.constant(count));
+            let (zero, one) = (self.constant(0), self.constant(1));
+            let _whole = size;
+            let clears = self.op(&format!("lt {t}, {count}"));
+            self.open(&clears);
+            self.line(&format!("store {tile}[{t}], {zero}"));
+            self.close();
+            self.barrier("threadgroup");
+            let bin = self.op(&format!("rem {x}, {count}"));
+            self.line(&format!("atomic_add {tile}[{bin}], {one}"));
+            self.barrier("threadgroup");
+            self.open(&clears);
+            let sum = self.op(&format!("load {tile}[{t}]"));
+            self.line(&format!("atomic_add %{bins}[{t}], {sum}"));
+            return "histogram of threadgroups";
+        }
+        let value = self.value();
+        let (mask, one) = (self.constant(count - 1), self.constant(1));
+        let bin = self.op(&format!("and {value}, {mask}"));
+        if self.slips() {
+            self.line(&format!("store %{bins}[{bin}], {one}"));
+        } else {
+            self.line(&format!("atomic_add %{bins}[{bin}], {one}"));
+        }
+        "histogram"
+    }
+
+    fn takes_tickets(&mut self) -> &'static str {
+        let (counter, to) = (self.buffer("read_write"), self.buffer("write"));
+        self.room(&counter, 1, &[]);
+        let (x, zero, one) = (self.x(), self.constant(0), self.constant(1));
+        let old = self.op(&format!("atomic_add %{counter}[{zero}], {one}"));
+        self.guard_by_length(&old, &to);
+        self.line(&format!("store %{to}[{old}], {x}"));
+        "ticket"
+    }
+
+    fn sums_simdgroups(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.counts();
+        };
+        self.simdgroup = true;
+        let parts = size / 4;
+        let tile = self.tile(parts);
+        let x = self.x();
+        let sum = self.op(&format!("simd_sum {x}"));
+        let lane = self.first("%lane", "thread_index_in_simdgroup");
+        let number = self.first("%number", "simdgroup_index_in_threadgroup");
+        let zero = self.constant(0);
+        let leads = self.op(&format!("eq {lane}, {zero}"));
+        self.open(&leads);
+        self.line(&format!("store {tile}[{number}], {sum}"));
+        self.close();
+        self.barrier("threadgroup");
+        let value = self.op(&format!("load {tile}[{zero}]"));
+        let to = self.buffer("write");
+        self.room(&to, 1, &[Factor::GridX]);
+        self.line(&format!("store %{to}[{x}], {value}"));
+        "simdgroups"
+    }
+
+    fn paints(&mut self) -> &'static str {
+        let name = format!("p{}", self.params.len());
+        let access = if self.below(2) == 0 {
+            "read_write"
+        } else {
+            "write"
+        };
+        self.params
+            .insert(name.clone(), format!("texture2d u32 {access}"));
+        let (x, y) = (self.x(), self.y());
+        let width = self.op(&format!("texture_width %{name}"));
+        let height = self.op(&format!("texture_height %{name}"));
+        self.guard(&x, &width);
+        self.guard(&y, &height);
+        let (mut column, mut row) = (x.clone(), y);
+        if self.below(3) == 0 {
+            let one = self.constant(1);
+            let last = self.op(&format!("sub {width}, {one}"));
+            column = self.op(&format!("sub {last}, {column}"));
+        }
+        if self.slips() {
+            (column, row) = (row, column);
+        }
+        let value = if access == "write" {
+            self.op(&format!("construct u32x4 {x}"))
+        } else {
+            self.op(&format!("texture_read %{name}[{column}, {row}]"))
+        };
+        self.line(&format!("texture_write %{name}[{column}, {row}], {value}"));
+        "texture"
+    }
+
+    /// In a table of constants, or by a function constant.
+    fn looks_up(&mut self) -> &'static str {
+        let to = self.buffer("write");
+        let x = self.x();
+        if self.below(2) == 0 {
+            self.module.insert("constant @table: u32[4] = [1, 2, 3, 5]");
+            let mask = self.constant(3);
+            let at = self.op(&format!("and {x}, {mask}"));
+            let value = self.op(&format!("load @table[{at}]"));
+            self.room(&to, 1, &[Factor::GridX]);
+            self.line(&format!("store %{to}[{x}], {value}"));
+            return "table";
+        }
+        self.module
+            .insert("function_constant @WIDTH: u32 = 3 id(0)");
+        let width = self.first("%width", "function_constant @WIDTH");
+        let zero = self.constant(0);
+        let (row, column) = (
+            self.op(&format!("div {x}, {width}")),
+            self.op(&format!("rem {x}, {width}")),
+        );
+        let start = self.op(&format!("mul {row}, {width}"));
+        let at = self.op(&format!("add {start}, {column}"));
+        let some = self.op(&format!("ne {width}, {zero}"));
+        self.room(&to, 1, &[Factor::GridX]);
+        self.open(&some);
+        self.line(&format!("store %{to}[{at}], {x}"));
+        "function constant"
+    }
+
+    fn has_fields(&mut self) -> &'static str {
+        self.module
+            .insert("struct @S { a: u32, b: u32[4], n: u32 }");
+        let name = format!("s{}", self.params.len());
+        let x = self.x();
+        let zero = self.constant(0);
+        if self.below(2) == 0 {
+            // Parameters in a struct.
+            self.params
+                .insert(name.clone(), "device read @S".to_string());
+            let to = self.buffer("write");
+            let n = self.op(&format!("load %{name}[{zero}].n"));
+            self.guard(&x, &n);
+            let again = self.op(&format!("load %{name}[{zero}].n"));
+            let one = self.constant(1);
+            let last = self.op(&format!("sub {again}, {one}"));
+            let at = self.op(&format!("sub {last}, {x}"));
+            self.guard_by_length(&at, &to);
+            self.line(&format!("store %{to}[{at}], {x}"));
+            return "parameters in a struct";
+        }
+        self.params
+            .insert(name.clone(), "device read_write @S".to_string());
+        self.room(&name, 1, &[Factor::GridX]);
+        let part = self.below(4) as u32;
+        let part = self.constant(part);
+        let field = if self.slips() { "b[%c0]" } else { "a" };
+        self.constant(0);
+        let value = self.op(&format!(
+            "load %{name}[{zero}].{}",
+            field.replace("%c0", &zero)
+        ));
+        self.line(&format!("store %{name}[{x}].b[{part}], {value}"));
+        "fields"
+    }
+
+    fn has_an_array(&mut self) -> &'static str {
+        let array = format!("%own{}", self.head.len());
+        self.head.push(format!("    {array} = alloc thread u32[4]"));
+        let (x, mask) = (self.x(), self.constant(3));
+        let at = match self.below(3) {
+            0 => self.op(&format!("and {x}, {mask}")),
+            1 => {
+                let four = self.constant(4);
+                self.op(&format!("rem {x}, {four}"))
+            }
+            _ => self.op(&format!("min {x}, {mask}")),
+        };
+        self.line(&format!("store {array}[{at}], {x}"));
+        let value = self.op(&format!("load {array}[{at}]"));
+        let to = self.buffer("write");
+        let spot = self.spot();
+        let place = self.at(&to, spot);
+        self.line(&format!("store %{to}[{place}], {value}"));
+        "array of a thread"
+    }
+
+    /// Two halves of a tile in turn.
+    fn alternates(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.strides();
+        };
+        let tile = self.tile(2 * size);
+        let (t, theirs) = (self.t(), self.other_thread(size));
+        let (zero, one, half) = (self.constant(0), self.constant(1), self.constant(size));
+        let n = self.scalar("n");
+        let end = self.fresh();
+        self.line(&format!(
+            "{end} = for {end}k = {zero} to {n} step {one} carry({end}p = {zero}) {{"
+        ));
+        self.depth += 1;
+        let mine = self.op(&format!("add {end}p, {t}"));
+        let other = self.op(&format!("add {end}p, {theirs}"));
+        self.line(&format!("store {tile}[{mine}], {end}k"));
+        self.barrier("threadgroup");
+        self.op(&format!("load {tile}[{other}]"));
+        let next = self.op(&format!("xor {end}p, {half}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        "double buffer"
+    }
+
+    fn gathers(&mut self) -> &'static str {
+        let (index, from, to) = (
+            self.buffer("read"),
+            self.buffer("read"),
+            self.buffer("write"),
+        );
+        self.room(&index, 1, &[Factor::GridX]);
+        self.room(&to, 1, &[Factor::GridX]);
+        let x = self.x();
+        let at = self.op(&format!("load %{index}[{x}]"));
+        let at = if self.slips() {
+            let one = self.constant(1);
+            self.op(&format!("add {at}, {one}"))
+        } else {
+            at
+        };
+        let value = self.op(&format!("load %{from}[{at}]"));
+        self.line(&format!("store %{to}[{x}], {value}"));
+        self.indices.push((index, from));
+        "gather"
+    }
+
+    fn strides(&mut self) -> &'static str {
+        let to = self.buffer("read_write");
+        let (x, all, n) = (self.x(), self.all(), self.scalar("n"));
+        self.room(&to, 1, &[Factor::N]);
+        let step = if self.slips() { self.constant(1) } else { all };
+        let k = format!("{}k", self.fresh());
+        self.line(&format!("for {k} = {x} to {n} step {step} {{"));
+        self.depth += 1;
+        let old = self.op(&format!("load %{to}[{k}]"));
+        let new = self.op(&format!("add {old}, {x}"));
+        self.line(&format!("store %{to}[{k}], {new}"));
+        self.close();
+        "strides"
+    }
+
+    /// The same with a loop whose index is carried.
+    fn loops_by_strides(&mut self) -> &'static str {
+        let to = self.buffer("write");
+        let (x, all, n) = (self.x(), self.all(), self.scalar("n"));
+        self.room(&to, 1, &[Factor::N]);
+        let step = if self.slips() { self.constant(1) } else { all };
+        let k = format!("{}k", self.fresh());
+        self.line(&format!("{k}.end = loop carry({k} = {x}) {{"));
+        self.depth += 1;
+        let op = if self.slips() { "gt" } else { "ge" };
+        let done = self.op(&format!("{op} {k}, {n}"));
+        self.line(&format!("if {done} {{ break {k} }}"));
+        self.line(&format!("store %{to}[{k}], {x}"));
+        let next = self.op(&format!("add {k}, {step}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        "strides in a loop"
+    }
+
+    fn exchanges_in_device_memory(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.reads_and_stores();
+        };
+        let (memory, to) = (self.buffer("read_write"), self.buffer("write"));
+        self.room(&memory, size, &[Factor::GroupsX]);
+        self.room(&to, 1, &[Factor::GridX]);
+        let (x, group, wide) = (self.x(), self.group(), self.constant(size));
+        let theirs = self.other_thread(size);
+        let start = self.op(&format!("mul {group}, {wide}"));
+        let at = self.op(&format!("add {start}, {theirs}"));
+        self.line(&format!("store %{memory}[{x}], {x}"));
+        self.barrier("device");
+        let value = self.op(&format!("load %{memory}[{at}]"));
+        self.line(&format!("store %{to}[{x}], {value}"));
+        "exchange in device memory"
+    }
+
+    fn wraps(&mut self) -> &'static str {
+        let (table, to) = (self.buffer("read"), self.buffer("write"));
+        let x = self.x();
+        self.room(&to, 1, &[Factor::GridX]);
+        let a = 2 + self.below(300) as u32;
+        let a = self.constant(a);
+        let wide = match self.below(3) {
+            0 => self.op(&format!("mul {x}, {a}")),
+            1 => self.op(&format!("sub {x}, {a}")),
+            _ => self.op(&format!("add {x}, {a}")),
+        };
+        let (ty, most) = [("u8", 256), ("i8", 128), ("u16", 65536)][self.below(3) as usize];
+        let narrow = self.op(&format!("cast {ty} {wide}"));
+        let mut at = self.op(&format!("cast u32 {narrow}"));
+        if ty == "i8" {
+            let mask = self.constant(127);
+            at = self.op(&format!("and {at}, {mask}"));
+        }
+        if most > 256 {
+            let eight = self.constant(8);
+            at = self.op(&format!("shr {at}, {eight}"));
+        }
+        self.room(&table, most.min(256), &[]);
+        let value = self.op(&format!("load %{table}[{at}]"));
+        self.line(&format!("store %{to}[{x}], {value}"));
+        "wraps"
+    }
+
+    fn is_a_stencil(&mut self) -> &'static str {
+        let (from, to) = (self.buffer("read"), self.buffer("write"));
+        let (x, n) = (self.x(), self.scalar("n"));
+        let (zero, one) = (self.constant(0), self.constant(1));
+        self.room(&from, 1, &[Factor::N]);
+        self.room(&to, 1, &[Factor::N]);
+        let inside = self.op(&format!("gt {x}, {zero}"));
+        self.open(&inside);
+        let next = self.op(&format!("add {x}, {one}"));
+        self.guard(&next, &n);
+        let before = self.op(&format!("sub {x}, {one}"));
+        let a = self.op(&format!("load %{from}[{before}]"));
+        let b = self.op(&format!("load %{from}[{next}]"));
+        let sum = self.op(&format!("add {a}, {b}"));
+        self.line(&format!("store %{to}[{x}], {sum}"));
+        "stencil"
+    }
+
+    fn copies(&mut self) -> &'static str {
+        let (from, to) = (self.buffer("read"), self.buffer("write"));
+        let x = self.x();
+        let count = 1 + self.below(4) as u32;
+        self.room(&from, count, &[Factor::GridX]);
+        self.room(&to, count, &[Factor::GridX]);
+        let (wide, count) = (self.constant(count), self.constant(count));
+        let start = self.op(&format!("mul {x}, {wide}"));
+        self.line(&format!("copy %{to}[{start}], %{from}[{start}], {count}"));
+        "copy"
+    }
+
+    fn has_vectors(&mut self) -> &'static str {
+        let (from, to) = (self.buffer("read"), self.buffer("write"));
+        let x = self.x();
+        let wide = 2 + self.below(3) as u32;
+        self.room(&from, wide, &[Factor::GridX]);
+        self.room(&to, wide, &[Factor::GridX]);
+        if self.below(2) == 0 {
+            let value = self.op(&format!("load %{from}[{x} * {wide}]"));
+            self.line(&format!("store %{to}[{x} * {wide}], {value}"));
+        } else {
+            let factor = self.constant(wide);
+            let start = self.op(&format!("mul {x}, {factor}"));
+            let value = self.op(&format!("load %{from}[{start} : {wide}]"));
+            self.line(&format!("store %{to}[{start} : {wide}], {value}"));
+        }
+        "vectors"
+    }
+}
