@@ -10,6 +10,8 @@ pub(super) struct Places {
     kept: Vec<Option<Place>>,
     /// Those that are given away: the kept ones, also of what the module does not use.
     taken: BTreeSet<Place>,
+    /// Every number of group 0 below this one is given away.
+    next: u32,
 }
 
 impl Places {
@@ -19,7 +21,11 @@ impl Places {
         let mut taken = BTreeSet::new();
         let of = |place: Option<Place>| place.filter(|at| keep && taken.insert(*at));
         let kept = kernel.params.iter().map(|p| p.binding).map(of).collect();
-        Places { kept, taken }
+        Places {
+            kept,
+            taken,
+            next: 0,
+        }
     }
 
     /// That of a parameter.
@@ -30,17 +36,16 @@ impl Places {
 
     /// The first place of group 0 that nothing has.
     pub fn free(&mut self) -> Place {
-        let in_group = self.taken.iter().filter(|at| at.group == 0);
-        let mut number = 0;
-        for at in in_group {
-            if at.number > number {
-                break;
+        loop {
+            let place = Place {
+                group: 0,
+                number: self.next,
+            };
+            self.next += 1;
+            if self.taken.insert(place) {
+                return place;
             }
-            number = at.number + 1;
         }
-        let place = Place { group: 0, number };
-        self.taken.insert(place);
-        place
     }
 }
 
