@@ -111,12 +111,61 @@ fn kinds(module: &Module, kernel: &Kernel) -> HashMap<u32, (Kind, Memory)> {
         kinds.insert(this, (kind, place.memory));
     });
     // Where all commute nothing shows.
-    let all: HashSet<(Kind, Memory)> = kinds.values().copied().collect();
+    let mut all: HashMap<Memory, Kinds> = HashMap::new();
+    for (kind, memory) in kinds.values() {
+        all.entry(*memory).or_default().insert(*kind);
+    }
     kinds.retain(|_, (kind, memory)| {
-        let mut beside = all.iter().filter(|(_, other)| other == memory);
-        module.memory(kernel, *memory).is_some() && beside.any(|(other, _)| !kind.commutes(*other))
+        module.memory(kernel, *memory).is_some() && !all[memory].commute(*kind)
     });
     kinds
+}
+
+/// The kinds of all atomics on an object, as far as one needs to know them to tell whether it commutes with each.
+#[derive(Default)]
+struct Kinds {
+    /// Whether there are loads, and the bits that they use.
+    loads: bool,
+    used: u64,
+    /// Ways to combine, and the bits that they may change.
+    combine: HashSet<Commuting>,
+    changed: u64,
+    /// All others.
+    leave: HashSet<Kind>,
+    /// Whether one of them commutes with nothing, nor with itself.
+    leave_any: bool,
+}
+
+impl Kinds {
+    fn insert(&mut self, kind: Kind) {
+        match kind {
+            Kind::Load(used) => {
+                self.loads = true;
+                self.used |= used;
+            }
+            Kind::Combine(way, changed) => {
+                self.combine.insert(way);
+                self.changed |= changed;
+            }
+            Kind::Set(_) | Kind::Replace(_) => {
+                self.leave_any |= !kind.commutes(kind);
+                self.leave.insert(kind);
+            }
+        }
+    }
+
+    /// Whether one of them commutes with all.
+    fn commute(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Load(used) => self.leave.is_empty() && used & self.changed == 0,
+            Kind::Combine(_, changed) => {
+                self.leave.is_empty() && self.combine.len() == 1 && changed & self.used == 0
+            }
+            Kind::Set(_) | Kind::Replace(_) => {
+                !self.loads && self.combine.is_empty() && self.leave.len() == 1 && !self.leave_any
+            }
+        }
+    }
 }
 
 /// The bits of a value that decide what an instruction does with it: of an `and` with a constant its own.
@@ -143,33 +192,42 @@ fn bits_changed(op: AtomicOp, value: Option<Fixed>) -> u64 {
     }
 }
 
-/// The results of atomics in a loop's body that decide whether it goes on.
+/// The results of atomics in a loop's body that decide whether it goes on. What a block gives depends on all that
+/// it is given, which errs towards more.
 fn retries(body: &Region, found: &mut HashSet<Value>) {
+    let mut sources: Vec<Vec<Value>> = Vec::new();
+    let mut sources_of: HashMap<Value, usize> = HashMap::new();
     let mut atomics = Vec::new();
+    let mut decide = Vec::new();
     for_each(body, &mut |inst| {
-        if let InstKind::Atomic { .. } = inst.kind {
-            atomics.push(inst.results.clone());
+        match &inst.kind {
+            InstKind::Atomic { .. } => atomics.push(&inst.results),
+            InstKind::If { condition, .. } if inst.exits().any() => decide.push(*condition),
+            _others => {}
         }
+        let given = inst.results.iter().chain(inst.carried());
+        sources_of.extend(given.map(|value| (*value, sources.len())));
+        let mut from = Vec::new();
+        inst.kind.for_each_use(|value| from.push(value));
+        for inner in inst.kind.regions() {
+            for_each(inner, &mut |inst| {
+                if inst.kind.is_terminator() {
+                    inst.kind.for_each_use(|value| from.push(value));
+                }
+            });
+        }
+        sources.push(from);
     });
+    let mut decides = HashSet::new();
+    while let Some(value) = decide.pop() {
+        if decides.insert(value)
+            && let Some(number) = sources_of.get(&value)
+        {
+            decide.append(&mut sources[*number]);
+        }
+    }
     for results in atomics {
-        if results.is_empty() {
-            continue;
-        }
-        let mut from: HashSet<Value> = results.iter().copied().collect();
-        loop {
-            let before = from.len();
-            follow(body, &mut from);
-            if from.len() == before {
-                break;
-            }
-        }
-        let mut decides = false;
-        for_each(body, &mut |inst| {
-            if let InstKind::If { condition, .. } = &inst.kind {
-                decides |= from.contains(condition) && inst.exits().any();
-            }
-        });
-        if decides {
+        if results.iter().any(|result| decides.contains(result)) {
             found.extend(results);
         }
     }
@@ -180,29 +238,6 @@ fn for_each<'a>(region: &'a Region, f: &mut dyn FnMut(&'a invar_ir::Inst)) {
         f(inst);
         for inner in inst.kind.regions() {
             for_each(inner, f);
-        }
-    }
-}
-
-/// Adds what depends on the values, as far as one pass sees. What a block gives depends on all that it is
-/// given, which errs towards more.
-fn follow(region: &Region, from: &mut HashSet<Value>) {
-    for inst in &region.insts {
-        let mut depends = false;
-        inst.kind
-            .for_each_use(|value| depends |= from.contains(&value));
-        for inner in inst.kind.regions() {
-            follow(inner, from);
-            for_each(inner, &mut |inst| {
-                if inst.kind.is_terminator() {
-                    inst.kind
-                        .for_each_use(|value| depends |= from.contains(&value));
-                }
-            });
-        }
-        if depends {
-            from.extend(inst.results.iter().copied());
-            from.extend(inst.carried().iter().copied());
         }
     }
 }
