@@ -7,6 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::inst::{Inst, InstKind, Scope, Value};
 use crate::module::{AddressSpace, Kernel, Module};
 use crate::rules::Rule;
+use crate::span::Span;
 use crate::types::Type;
 use crate::uniformity::{Level, Point, Reason, Uniformity, analyse};
 
@@ -36,6 +37,9 @@ pub(super) fn check(module: &Module, kernel: &Kernel, errors: &mut Errors) {
         errors.push(error);
     }
 }
+
+/// The most characters of an expression that stand for a value in a sentence.
+const LONGEST_QUOTED: usize = 60;
 
 struct Check<'a> {
     module: &'a Module,
@@ -97,8 +101,31 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn name(&self, value: Value) -> String {
-        self.kernel.value_name(value)
+    /// What a value is called: a name, or, where a front end has made it of an expression, the expression.
+    fn name(&mut self, value: Value) -> String {
+        let name = self.kernel.value_name(value);
+        if self.kernel.values[value.0 as usize].name.is_some() {
+            return name;
+        }
+        let Some(inst) = self.definition(value) else {
+            return name;
+        };
+        let written = written(self.module, inst.span);
+        written.map_or(name, str::to_string)
+    }
+
+    fn definition(&mut self, value: Value) -> Option<&'a Inst> {
+        let kernel = self.kernel;
+        let definitions = self.definitions.get_or_insert_with(|| {
+            let mut definitions = vec![None; kernel.values.len()];
+            kernel.for_each_inst(&mut |inst| {
+                for result in &inst.results {
+                    definitions[result.0 as usize] = Some(inst);
+                }
+            });
+            definitions
+        });
+        definitions[value.0 as usize]
     }
 
     fn differs(&mut self, inst: &Inst, value: Value, what: &str) {
@@ -107,10 +134,8 @@ impl<'a> Check<'a> {
         let message = format!("{what} `{name}` may differ between the threads of a simdgroup");
         let mut error = Diagnostic::error(Rule::OperandNotUniform, inst.span, message);
         if let Some((Point::If { span }, Some(on))) = reason.points.first() {
-            let label = format!(
-                "`{name}` depends on this `if`, and so on `{}`",
-                self.name(*on)
-            );
+            let on = self.name(*on);
+            let label = format!("`{name}` depends on this `if`, and so on `{on}`");
             error = error.and(*span, label);
         }
         error = self.root(error, &reason);
@@ -206,23 +231,13 @@ impl<'a> Check<'a> {
         let Some(root) = reason.root else {
             return error;
         };
-        let kernel = self.kernel;
-        let definitions = self.definitions.get_or_insert_with(|| {
-            let mut definitions = vec![None; kernel.values.len()];
-            kernel.for_each_inst(&mut |inst| {
-                for result in &inst.results {
-                    definitions[result.0 as usize] = Some(inst);
-                }
-            });
-            definitions
-        });
-        let Some(inst) = definitions[root.0 as usize] else {
+        let Some(inst) = self.definition(root) else {
             return error;
         };
         let name = self.name(root);
         let label = match &inst.kind {
             InstKind::Load(place) => {
-                let info = self.module.memory(kernel, place.memory);
+                let info = self.module.memory(self.kernel, place.memory);
                 match info {
                     Some(info) if info.space == AddressSpace::Threadgroup => format!(
                         "`{name}` is loaded from threadgroup memory, which other threads write"
@@ -247,6 +262,21 @@ impl<'a> Check<'a> {
         };
         error.and(inst.span, label)
     }
+}
+
+/// The expression that stands in the source at a place; in the text form it is a statement, which names its results.
+fn written(module: &Module, span: Span) -> Option<&str> {
+    let source = module.sources.get(span.source?.0 as usize)?;
+    let line = source.text.lines().nth(span.start.line as usize - 1)?;
+    let at = |column: u32| {
+        let mut columns = line.char_indices().map(|(at, _)| at).chain([line.len()]);
+        columns.nth((column as usize).checked_sub(1)?)
+    };
+    let (from, to) = (at(span.start.column)?, at(span.end.column)?);
+    let text = line.get(from..to)?.trim();
+    let is_whole = span.start.line == span.end.line && !text.is_empty();
+    let is_short = text.chars().count() <= LONGEST_QUOTED;
+    (is_whole && is_short && !text.contains(['%', '`'])).then_some(text)
 }
 
 fn varies(level: Level) -> &'static str {
