@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, KernelBuilder, Module, Rule, Span};
-use invar_llvm::foreign;
+use invar_llvm::foreign::{self, MAX_LOOPS, Unread};
 use invar_wgsl::{Entry, Resource};
 
 mod advice;
@@ -209,9 +209,15 @@ impl Library {
                 continue;
             }
             let before = all.module.clone();
-            let function = read()?
-                .function(symbol)
-                .map_err(|why| one(unreadable(&why)))?;
+            let function = match read()?.function(symbol) {
+                Ok(function) => function,
+                Err(Unread::Failed(why)) => return Err(one(unreadable(&why))),
+                Err(Unread::Loops(count)) => {
+                    all.refused
+                        .push((name.clone(), one(too_many_loops(name, count))));
+                    continue;
+                }
+            };
             match self.kernel(all.module, name, &function, compiled) {
                 Ok((module, entry)) => {
                     all.module = module;
@@ -462,6 +468,14 @@ fn without_call(mut diagnostic: Diagnostic) -> Diagnostic {
         label.span.call = None;
     }
     diagnostic
+}
+
+fn too_many_loops(kernel: &str, count: usize) -> Diagnostic {
+    let message = format!(
+        "kernel `{kernel}` has {count} loops with every call inlined; the limit is {MAX_LOOPS}"
+    );
+    Diagnostic::error(Rule::LimitExceeded, Span::NONE, message)
+        .help("divide it into several kernels")
 }
 
 fn unreadable(why: &str) -> Diagnostic {

@@ -17,7 +17,7 @@ mod unroll;
 mod values;
 
 pub use debug::{DebugField, DebugType, Location};
-pub use passes::Module;
+pub use passes::{MAX_LOOPS, Module, Unread};
 pub use read::function_name;
 pub use types::{
     Binary, Block, Compare, Convert, Element, Function, Global, Inst, Kind, Operand, Ordered,

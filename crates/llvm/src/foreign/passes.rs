@@ -31,6 +31,25 @@ pub struct Module {
     pub(super) module: LLVMModuleRef,
 }
 
+/// The most loops of a function with every call inlined. LLVM's passes turn them one by one, each of which takes
+/// longer the more there are: 3,000 took 30 s.
+pub const MAX_LOOPS: usize = 4096;
+
+/// Why a function is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It has so many loops, more than [`MAX_LOOPS`].
+    Loops(usize),
+    /// There is no such function, or what LLVM says of its passes.
+    Failed(String),
+}
+
+impl From<String> for Unread {
+    fn from(why: String) -> Unread {
+        Unread::Failed(why)
+    }
+}
+
 /// Branches stay as they were written: nothing is made early, joined or guessed.
 const SIMPLIFY: &str = "simplifycfg<bonus-inst-threshold=0;no-forward-switch-cond;no-switch-range-to-icmp;\
     no-switch-to-lookup;keep-loops;no-hoist-common-insts;no-sink-common-insts;no-speculate-blocks;\
@@ -91,15 +110,15 @@ impl Module {
     /// One function with every call inlined; the module is used up.
     ///
     /// # Errors
-    /// There is no such function, or a pass failed.
-    pub fn function(self, name: &str) -> Result<Function, String> {
+    /// There is no such function, it has more than [`MAX_LOOPS`] loops, or a pass failed.
+    pub fn function(self, name: &str) -> Result<Function, Unread> {
         let no_function = || format!("there is no function {name}");
         let c_name = CString::new(name).map_err(|_| no_function())?;
         // SAFETY: all values are of this module, and none is used after it was erased.
         unsafe {
             let function = LLVMGetNamedFunction(self.module, c_name.as_ptr());
             if function.is_null() || LLVMIsDeclaration(function) != 0 {
-                return Err(no_function());
+                return Err(no_function().into());
             }
             let computed = self.computed();
             let params = self.prepare(function);
@@ -121,6 +140,10 @@ impl Module {
             self.run(&format!(
                 "globaldce,always-inline,globaldce,function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
+            let loops = unroll::loops(function);
+            if loops > MAX_LOOPS {
+                return Err(Unread::Loops(loops));
+            }
             unroll::loops_over_registers(self.context, function);
             self.run(&format!(
                 "{round},{round},{round},function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,\

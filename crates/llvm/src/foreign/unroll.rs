@@ -5,7 +5,7 @@
 //! LLVM writes a loop out that says so and whose rounds it can count; any other stays. So that it can, ways on
 //! which the condition of a loop is known lead past the others (`thread.rs`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr;
 use std::slice;
 
@@ -112,6 +112,17 @@ unsafe fn is_for_registers(ty: LLVMTypeRef) -> bool {
             _scalar => false,
         }
     }
+}
+
+/// How many loops a function has.
+///
+/// # Safety
+/// It is a function with blocks.
+pub(super) unsafe fn loops(function: LLVMValueRef) -> usize {
+    // SAFETY: the caller's promise.
+    let back = unsafe { ways_back(function) };
+    let heads: HashSet<LLVMBasicBlockRef> = back.into_iter().map(|(_, head)| head).collect();
+    heads.len()
 }
 
 /// The jumps that lead back to where they came from, and the blocks that they lead to.
