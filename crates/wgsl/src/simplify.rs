@@ -701,18 +701,18 @@ fn hoist(module: &Module, kernel: &Kernel, body: &mut Region, out: &mut Vec<Inst
         return;
     }
     let mut varying: HashSet<Value> = body.params.iter().copied().collect();
-    let mut at = 0;
-    for _ in 0..end {
-        let inst = &body.insts[at];
-        let mut depends = false;
+    let mut stays = Vec::with_capacity(body.insts.len());
+    for (at, inst) in std::mem::take(&mut body.insts).into_iter().enumerate() {
+        let mut depends = at >= end;
         inst.kind.for_each_use(|v| depends |= varying.contains(&v));
-        if depends {
-            varying.extend(inst.results.iter().copied());
-            at += 1;
-        } else {
-            out.push(body.insts.remove(at));
+        if !depends {
+            out.push(inst);
+            continue;
         }
+        varying.extend(inst.results.iter().copied());
+        stays.push(inst);
     }
+    body.insts = stays;
 }
 
 fn defined(insts: &[Inst], value: Value) -> Option<&Inst> {
