@@ -116,3 +116,31 @@ fn counts_up(@builtin(local_invocation_index) i: u32) {
   textureAtomicMax(counts, vec2u(2, 0), i);
 }
 // run: @counts_up(counts = texture(r32uint, 3, 1)) groups(1) -> counts == [4, 4, 7]
+
+// Textures of one and three dimensions have one level: what is loaded from another is out of bounds.
+@compute @workgroup_size(1)
+fn one_level() {
+  y[0] = u32(textureLoad(volume, vec3i(0, 0, 1), y[3]).x);
+  y[1] = u32(textureLoad(line, 2, i32(y[3])).x);
+  y[2] = textureDimensions(volume, y[3]).z + textureDimensions(line, y[3]);
+}
+// run: @one_level(volume = texture(r8sint, 1, 1, 2, [5, 6]), line = texture(r32float, 3, 1, [7, 8, 9]), y = zeros(4))
+//   groups(1) -> y == [6, 9, 5, 0]
+
+@compute @workgroup_size(1)
+fn other_levels() {
+  y[0] = u32(textureLoad(volume, vec3i(0, 0, 1), 1).x); // error[out-of-bounds]: volume
+  y[1] = u32(textureLoad(line, 2u, y[3]).x); // error[out-of-bounds]: line
+}
+// run: @other_levels(volume = texture(r8sint, 1, 1, 2, [5, 6]), line = texture(r32float, 3, 1, [7, 8, 9]), y = fill(4, 2))
+//   groups(1) -> y == [0, 0, 2, 2]
+
+@group(0) @binding(7) var depths: texture_depth_multisampled_2d;
+
+@compute @workgroup_size(4)
+fn samples_of_depths(@builtin(local_invocation_index) i: u32) {
+  let size = textureDimensions(depths);
+  y[i] = u32(textureLoad(depths, vec2u(1, 0), i)) + 10u * (size.x + textureNumSamples(depths));
+}
+// run: @samples_of_depths(depths = texture(r32float, 2, 1, samples 4, [1, 2, 3, 4, 5, 6, 7, 8]), y = zeros(4))
+//   groups(1) -> y == [62, 64, 66, 68]

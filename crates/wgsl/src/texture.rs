@@ -2,13 +2,13 @@
 //!
 //! A storage texture's format is what a browser demands of a texture that is bound; it comes with the variable
 //! ([`crate::Resource::format`]), and a kernel does not depend on it. A load is of a level, which a storage texture
-//! has one of, and textures of one and three dimensions here too.
+//! has one of, and textures of one and three dimensions here too: another one is out of bounds.
 //!
-//! Deliberately absent: samples that choose their level by what neighbours sample, and textures of depths with several samples, or external.
+//! Deliberately absent: samples that choose their level by what neighbours sample, and external textures.
 
 use invar_ir::{
-    AtomicOp, Dimension, Memory, Order, Place, SamplerSource, Scalar, Scope, Step, TextureAccess,
-    TextureFunction, TextureType, Type, Value,
+    AtomicOp, Const, Dimension, Memory, Op, Order, Place, SamplerSource, Scalar, Scope, Step,
+    TextureAccess, TextureFunction, TextureType, Type, Value,
 };
 use invar_texture::PixelFormat;
 use naga::{
@@ -58,16 +58,18 @@ impl Translator<'_> {
             (ImageDimension::Cube, true) => Dimension::CubeArray,
         };
         let dimension = match (class, dimension) {
-            (ImageClass::Sampled { multi: true, .. }, Dimension::D2) => Dimension::D2Ms,
+            (
+                ImageClass::Sampled { multi: true, .. } | ImageClass::Depth { multi: true },
+                Dimension::D2,
+            ) => Dimension::D2Ms,
             (_, dimension) => dimension,
         };
         let of = |kind: ScalarKind| scalar(naga::Scalar { kind, width: 4 });
         let (component, access, format) = match class {
             ImageClass::Sampled { kind, multi: true } => (of(kind), TextureAccess::Read, None),
             ImageClass::Sampled { kind, multi: false } => (of(kind), TextureAccess::Sample, None),
-            ImageClass::Depth { multi: true } => {
-                return Err(self.refuse("a `texture_depth_multisampled_2d`"));
-            }
+            // Of which a read takes the first component.
+            ImageClass::Depth { multi: true } => (Some(Scalar::F32), TextureAccess::Read, None),
             ImageClass::Depth { multi: false } => (Some(Scalar::F32), TextureAccess::Sample, None),
             ImageClass::External => return Err(self.refuse("a `texture_external`")),
             ImageClass::Storage { format, access } => {
@@ -89,7 +91,7 @@ impl Translator<'_> {
             return Err(self.unexpected("a texture of no numbers"));
         };
         let ty = TextureType {
-            is_depth: matches!(class, ImageClass::Depth { .. }),
+            is_depth: matches!(class, ImageClass::Depth { multi: false }),
             ..TextureType::new(dimension, component, access)
         };
         Ok((ty, format))
@@ -180,19 +182,13 @@ impl Translator<'_> {
         Ok(at)
     }
 
-    /// A level, if it is not known to be the first; only of what may have several.
-    fn level(&mut self, ty: TextureType, level: Option<Handle<Expression>>) -> Done<Option<Value>> {
+    /// A level, if it is not known to be the first.
+    fn level(&mut self, level: Option<Handle<Expression>>) -> Done<Option<Value>> {
         let Some(level) = level else { return Ok(None) };
         let level = self.expr(level)?;
         let level = self.one(&level)?;
-        if self.known.get(&level).is_some_and(|known| known.bits == 0) {
-            return Ok(None);
-        }
-        if !ty.dimension.has_levels() {
-            let what = format!("a level other than 0 of a {}", ty.dimension.name());
-            return Err(self.refuse(&what));
-        }
-        Ok(Some(level))
+        let is_first = self.known.get(&level).is_some_and(|known| known.bits == 0);
+        Ok((!is_first).then_some(level))
     }
 
     /// `textureLoad`.
@@ -201,8 +197,42 @@ impl Translator<'_> {
         let (memory, ty) = self.image(load.image)?;
         // A sample stands where an element would.
         let mut at = self.coordinates(load.coordinate, load.element.or(load.sample))?;
-        at.extend(self.level(ty, load.level)?);
-        Ok(Val::One(self.k.texture_read(memory, &at)))
+        match self.level(load.level)? {
+            Some(level) if ty.dimension.has_levels() => at.push(level),
+            Some(level) => at[0] = self.in_first_level(level, at[0]),
+            None => {}
+        }
+        let texel = Val::One(self.k.texture_read(memory, &at));
+        match self.is_depth(load.image) && !ty.is_depth {
+            true => self.part(&texel, Index::Constant(0)),
+            false => Ok(texel),
+        }
+    }
+
+    /// A coordinate in a texture of one level: beyond its row if another level is meant, which does not exist.
+    fn in_first_level(&mut self, level: Value, coordinate: Value) -> Value {
+        let number = |t: &Self, like: Value, bits| Const {
+            scalar: t.k.ty(like).component_scalar(),
+            bits,
+        };
+        let none = number(self, level, 0);
+        let none = self.constant(none);
+        let is_first = self.op(Op::Eq, &[level, none]);
+        let beyond = number(self, coordinate, i32::MAX as u64);
+        let beyond = self.constant(beyond);
+        self.op(Op::Select, &[beyond, coordinate, is_first])
+    }
+
+    /// Whether a texture holds depths.
+    fn is_depth(&self, image: Handle<Expression>) -> bool {
+        let inner = self.frame().info[image].ty.inner_with(&self.shader.types);
+        matches!(
+            inner,
+            TypeInner::Image {
+                class: ImageClass::Depth { .. },
+                ..
+            }
+        )
     }
 
     /// `textureSampleLevel`, `textureGather`, and the same with comparisons.
@@ -377,7 +407,9 @@ impl Translator<'_> {
         };
         let value = match *query {
             ImageQuery::Size { level } => {
-                let level = self.level(ty, level)?;
+                // Of one that does not exist the standard allows any size: it is that of the first.
+                let level = self.level(level)?;
+                let level = level.filter(|_| ty.dimension.has_levels());
                 let level = level.as_slice();
                 let width = ask(self, TextureFunction::Width, level)?;
                 let mut sizes = vec![width];

@@ -16,26 +16,6 @@ fn refused(text: &str) -> (Rule, u32, String) {
 
 #[test]
 fn textures_that_are_not_supported_are_refused_by_name() {
-    let load = "textureLoad(picture, vec2i(0), 0)";
-    for (ty, use_of, named) in [
-        (
-            "texture_depth_multisampled_2d",
-            load,
-            "texture_depth_multisampled_2d",
-        ),
-        (
-            "texture_3d<f32>",
-            "textureLoad(picture, vec3i(0), 1)",
-            "a level other than 0",
-        ),
-    ] {
-        let (rule, _, message) = refused(&format!(
-            "@group(0) @binding(0) var picture: {ty};
-            @compute @workgroup_size(1) fn main() {{ let x = {use_of}; }}",
-        ));
-        assert_eq!(rule, Rule::UnsupportedFeature);
-        assert!(message.contains(named), "{ty}: {message}");
-    }
     let (rule, line, message) = refused(
         "@group(0) @binding(0) var picture: texture_2d<f32>;
          @group(0) @binding(1) var how: sampler;
@@ -52,8 +32,9 @@ fn textures_that_are_not_supported_are_refused_by_name() {
 #[test]
 fn other_entry_points_of_a_file_with_depths_are_taken() {
     let text = "
-        @group(0) @binding(0) var sky: texture_depth_multisampled_2d;
-        @compute @workgroup_size(1) fn looks() { let size = textureDimensions(sky); }
+        @group(0) @binding(0) var sky: texture_depth_cube;
+        @group(0) @binding(1) var how: sampler;
+        @compute @workgroup_size(1) fn looks() { let sky = textureGather(sky, how, vec3f(1)); }
         @compute @workgroup_size(1) fn computes() {}
         @fragment fn shades() {}";
     let shader = Shader::parse("both.wgsl", text).expect("a shader");
@@ -97,8 +78,43 @@ fn mistakes_are_told_with_their_line() {
     assert_eq!((rule, line), (Rule::Syntax, 2));
     let (rule, line, _) = refused("@compute @workgroup_size(1)\nfn f() {\n  let x = y;\n}");
     assert_eq!((rule, line), (Rule::Syntax, 3));
-    assert_eq!(refused("").0, Rule::NoKernel);
-    assert_eq!(refused("@fragment fn f() {}").0, Rule::NoKernel);
+    for none in ["", "@fragment fn f() {}"] {
+        let (rule, line, _) = refused(none);
+        assert_eq!((rule, line), (Rule::NoKernel, 1));
+    }
+    let (_, line, message) = refused("\n@compute @workgroup_size(0)\nfn f() {}");
+    assert_eq!(line, 3, "{message}");
+    for large in [
+        "var<workgroup> few: array<u32, 4>;\nvar<workgroup> many: array<u32, 4294967295>;\n
+         @compute @workgroup_size(1) fn f() { many[0] = few[1]; }",
+        "alias few = array<u32, 4>;\n@group(0) @binding(0) var<storage, read_write> many: array<few, 4000000000>;\n
+         @compute @workgroup_size(1) fn f() { many[0][0] = 1u; }",
+    ] {
+        let (_, line, message) = refused(large);
+        assert_eq!(line, 2, "{message}");
+        assert!(message.contains("too large"), "{message}");
+    }
+}
+
+#[test]
+fn an_override_gets_one_value() {
+    let text = "@id(3) override n = 1u;
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(1) fn main() { y[0] = n; }";
+    let shader = Shader::parse("twice.wgsl", text).expect("a shader");
+    let value = |name: &str| (name.to_string(), 2.0);
+    for name in ["n", "3"] {
+        let kernels = shader.kernels(None, &[value(name)]).expect("kernels");
+        let default = kernels.module.function_constants[0].default;
+        assert_eq!(default, Some(2u32.into()));
+    }
+    for twice in [["n", "3"], ["3", "n"], ["n", "n"]] {
+        let given = twice.map(value);
+        let Err(Diagnostics(all)) = shader.kernels(None, &given) else {
+            panic!("{twice:?} is taken");
+        };
+        assert!(all[0].message.contains("two values"), "{}", all[0].message);
+    }
 }
 
 #[test]
