@@ -4,6 +4,10 @@
 //! Of each kind and target a line: the time of each size, and how many times more an instruction of the largest
 //! takes than one of 1,000. A kind passes if that is at most [`MOST_GROWTH`]: tables that outgrow the caches
 //! explain two or three, and what is quadratic comes to a hundred. Larger sizes of what has failed are not tried.
+//!
+//! Of shaders the first target is mostly naga, which reads and checks their text, and whose tables of types grow
+//! with the square of a function's length: it is measured alone, the line says its share, and what is judged is
+//! the rest.
 
 #![allow(
     clippy::print_stdout,
@@ -22,6 +26,7 @@ use invar_ir::binary::{decode, encode};
 use invar_ir::{Const, Diagnostics, Module, ParamKind, Rule, Type, Verified, text, verify};
 use invar_llvm::{CompileOptions, compile, compile_cold_paths};
 use invar_texture::{PixelFormat, TextureShape};
+use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 mod odd;
 
@@ -91,10 +96,24 @@ impl Source {
 
 /// How a target took it.
 enum Done {
-    /// In so many milliseconds.
-    In(f64),
+    /// In so much time.
+    In(Spent),
     /// There is nothing to do.
     Nothing,
+}
+
+/// Milliseconds.
+#[derive(Clone, Copy)]
+struct Spent {
+    all: f64,
+    /// Of them naga's.
+    naga: f64,
+}
+
+impl Spent {
+    fn ours(self) -> f64 {
+        f64::max(self.all - self.naga, 0.0)
+    }
 }
 
 const TARGETS: [Target; 6] = [
@@ -215,7 +234,11 @@ fn line(kind: &Kind, target: &Target, most: usize) -> Result<bool, String> {
         let Some(time) = time else {
             break;
         };
-        print!("{time:>10.2}");
+        print!("{:>10.2}", time.all);
+        if time.naga > 0.0 {
+            says = format!("naga: {:.0} % of the last", 100.0 * time.naga / time.all);
+        }
+        let time = time.ours();
         std::io::stdout().flush().map_err(|e| e.to_string())?;
         match base {
             Some((base, of_base)) if time > NOTHING => {
@@ -259,20 +282,24 @@ fn source(kind: &Kind, size: usize) -> Result<Source, String> {
     })
 }
 
-/// The least time of a few, in milliseconds; none where there is nothing to do.
-fn time(target: &Target, source: &Source) -> Result<Option<f64>, Diagnostics> {
-    let (mut least, mut all) = (f64::INFINITY, 0.0);
+/// The least time of a few; none where there is nothing to do.
+fn time(target: &Target, source: &Source) -> Result<Option<Spent>, Diagnostics> {
+    let mut least: Option<Spent> = None;
+    let mut all = 0.0;
     for _ in 0..ROUNDS {
         let Done::In(time) = (target.run)(source)? else {
             return Ok(None);
         };
-        least = least.min(time);
-        all += time;
+        least = Some(least.map_or(time, |least| Spent {
+            all: least.all.min(time.all),
+            naga: least.naga.min(time.naga),
+        }));
+        all += time.all;
         if all > SHORT {
             break;
         }
     }
-    Ok(Some(least))
+    Ok(least)
 }
 
 /// How long this thread has had a processor, in milliseconds.
@@ -284,7 +311,8 @@ fn processor_time() -> f64 {
 fn timed<T>(what: impl FnOnce() -> Result<T, Diagnostics>) -> Result<(T, Done), Diagnostics> {
     let start = processor_time();
     let made = what()?;
-    Ok((made, Done::In(processor_time() - start)))
+    let all = processor_time() - start;
+    Ok((made, Done::In(Spent { all, naga: 0.0 })))
 }
 
 // ---- targets ----
@@ -298,7 +326,24 @@ fn front(source: &Source) -> Result<Done, Diagnostics> {
         Ok(!printed.is_empty() && decoded.is_ok())
     })?;
     assert!(same, "what was encoded is decoded");
-    Ok(done)
+    match done {
+        Done::In(Spent { all, .. }) if source.is_shader => Ok(Done::In(Spent {
+            all,
+            naga: naga_time(&source.text),
+        })),
+        done => Ok(done),
+    }
+}
+
+/// How long naga takes to read and check a shader.
+fn naga_time(text: &str) -> f64 {
+    let start = processor_time();
+    let module = naga::front::wgsl::parse_str(text).expect("it was read before");
+    let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
+    let checked = Validator::new(flags, Capabilities::all()).validate(&module);
+    let time = processor_time() - start;
+    assert!(checked.is_ok(), "it was checked before");
+    time
 }
 
 /// What the reference machine makes of a kernel before it runs: a dispatch of no threads.
