@@ -135,12 +135,12 @@ fn other_levels() {
 // run: @other_levels(volume = texture(r8sint, 1, 1, 2, [5, 6]), line = texture(r32float, 3, 1, [7, 8, 9]), y = fill(4, 2))
 //   groups(1) -> y == [0, 0, 2, 2]
 
-@group(0) @binding(7) var depths: texture_depth_multisampled_2d;
+@group(0) @binding(7) var deep: texture_depth_multisampled_2d;
 
 @compute @workgroup_size(4)
 fn samples_of_depths(@builtin(local_invocation_index) i: u32) {
-  let size = textureDimensions(depths);
-  y[i] = u32(textureLoad(depths, vec2u(1, 0), i)) + 10u * (size.x + textureNumSamples(depths));
+  let size = textureDimensions(deep);
+  y[i] = u32(textureLoad(deep, vec2u(1, 0), i)) + 10u * (size.x + textureNumSamples(deep));
 }
-// run: @samples_of_depths(depths = texture(r32float, 2, 1, samples 4, [1, 2, 3, 4, 5, 6, 7, 8]), y = zeros(4))
+// run: @samples_of_depths(deep = texture(r32float, 2, 1, samples 4, [1, 2, 3, 4, 5, 6, 7, 8]), y = zeros(4))
 //   groups(1) -> y == [62, 64, 66, 68]

@@ -290,7 +290,8 @@ pub struct Out<'a> {
     pub name: &'a str,
     pub path: PathBuf,
     destination: Destination,
-    ty: Type,
+    /// The type of its elements, if they are plain numbers: others are written as their bytes.
+    ty: Option<Type>,
 }
 
 /// What `--out` says of a kernel's parameters.
@@ -300,25 +301,32 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
         let number = number.ok_or_else(|| no_parameter("--out", name, kernel))?;
         match &kernel.params[number].kind {
             ParamKind::Buffer {
-                element: ElementType::Value(ty),
+                element,
                 access: Access::Write | Access::ReadWrite,
-            } => Ok((number, *ty)),
+            } => Ok((number, numbers(element))),
             ParamKind::Texture(texture) if texture.access.memory().can_write() => {
-                Ok((number, texture.texel()))
+                Ok((number, Some(texture.texel())))
             }
             _not_written => Err(Refusal(format!(
-                "--out {name}: the parameter is no texture and no buffer of plain numbers that the kernel \
-                 writes"
+                "--out {name}: the parameter is no texture and no buffer that the kernel writes"
             ))),
         }
     })
 }
 
+/// The type of elements that are plain numbers.
+pub fn numbers(element: &ElementType) -> Option<Type> {
+    match element {
+        ElementType::Value(ty) => Some(*ty),
+        ElementType::Array(..) | ElementType::Struct(_) => None,
+    }
+}
+
 /// What `--out` says, checked before anything runs. `find` gives the place of what is named, and the type
-/// of its elements.
+/// of its elements, if they are plain numbers.
 pub fn outs_of<'a>(
     args: &'a RunArgs,
-    find: impl Fn(&str) -> Result<(usize, Type), Refusal>,
+    find: impl Fn(&str) -> Result<(usize, Option<Type>), Refusal>,
 ) -> Result<Vec<Out<'a>>, Refusal> {
     let mut out: Vec<Out> = Vec::new();
     for given in &args.outs {
@@ -330,6 +338,13 @@ pub fn outs_of<'a>(
             )));
         }
         let (number, ty) = find(name)?;
+        let is_array = Path::new(path).extension().is_some_and(|e| e == "npy");
+        if is_array && ty.is_none() {
+            return Err(Refusal(format!(
+                "--out {name}: array files hold plain numbers, and the elements are structs or arrays; write \
+                 their bytes, {name}=@{name}.bin"
+            )));
+        }
         let destination = Destination::of(Path::new(path))?;
         if out.iter().any(|o| o.destination.is_same(&destination)) {
             return Err(Refusal(format!("two --out name the file {path}")));
@@ -519,10 +534,14 @@ fn write_texture(out: &Out, shape: TextureShape, bytes: &[u8]) -> Result<(), Ref
 }
 
 pub fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {
-    let Some(scalar) = out.ty.scalar() else {
+    let Some(ty) = out.ty else {
+        out.destination.write(&[bytes])?;
         return Ok(());
     };
-    let components = u64::from(out.ty.component_count());
+    let Some(scalar) = ty.scalar() else {
+        return Ok(());
+    };
+    let components = u64::from(ty.component_count());
     let elements = bytes.len() as u64 / (scalar.size_bytes() * components);
     let used = (elements * components * scalar.size_bytes()) as usize;
     let mut shape = vec![elements];

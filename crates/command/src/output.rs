@@ -26,8 +26,10 @@ impl Output<'_> {
     pub fn new<'a>(inputs: &'a Inputs, plan: &Plan) -> Output<'a> {
         let mut output = Output::of(inputs, plan.sources.clone(), plan.calls.clone());
         for kernel in &plan.without_runs {
+            let file = &inputs.file;
+            let (line, sizes) = (shader::run_line(file), shader::size_options(file));
             let why = format!(
-                "no `; run:` line names it; give its inputs: --kernel {kernel} --grid --threadgroup --arg"
+                "no `{line}` line names it; give its inputs: --kernel {kernel}, {sizes}, --arg"
             );
             output.leave_out(kernel, &why);
         }

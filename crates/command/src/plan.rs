@@ -350,7 +350,7 @@ fn missing(
         .filter(|p| !args.iter().any(|(n, _)| *n.name == *p.name))
         .map(|p| format!("--arg {}=", p.name))
         .chain(missing_constants(module, constants))
-        .chain((!has_grid).then(|| "--grid".to_string()))
+        .chain((!has_grid).then(|| shader::grid_option(&inputs.file).to_string()))
         .chain(threadgroup.is_none().then(|| "--threadgroup".to_string()))
         .collect()
 }
@@ -372,14 +372,17 @@ fn no_run_line(module: &Verified, inputs: &Inputs) -> Refusal {
                 Some(_) => format!(" for kernel `{}`", kernel.name),
                 None => String::new(),
             };
+            let line = shader::run_line(&inputs.file);
             Refusal(format!(
-                "{file} has no `; run:` line{of}: {}",
+                "{file} has no `{line}` line{of}: {}",
                 are_missing(&to, &missing)
             ))
         }
         Err(Refusal(why)) => Refusal(format!(
-            "{why}; since it has no `; run:` line, say also what to run with --grid, --threadgroup and \
-             one --arg for each parameter"
+            "{why}; since it has no `{}` line, say also what to run with {} and one --arg for each {}",
+            shader::run_line(&inputs.file),
+            shader::size_options(&inputs.file),
+            shader::argument_word(&inputs.file),
         )),
     }
 }

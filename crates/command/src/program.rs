@@ -7,11 +7,11 @@ use std::time::Duration;
 use invar_interp::Options;
 use invar_interp::passes::BoundProgram;
 use invar_ir::text::case::Program;
-use invar_ir::{Diagnostic, Diagnostics, ElementType, Rule, Severity};
+use invar_ir::{Diagnostic, Diagnostics, Rule, Severity};
 use serde_json::{Value as Json, json};
 
 use crate::bench::{BenchArgs, bench_one};
-use crate::execute::{CheckArgs, Proofs, RunArgs, check_one, outs_of, write_out};
+use crate::execute::{CheckArgs, Proofs, RunArgs, check_one, numbers, outs_of, write_out};
 use crate::output::{Output, count, time};
 use crate::place::{Place, asks_for_reference};
 use crate::plan::{Plan, usage_or_findings};
@@ -151,10 +151,7 @@ fn run_one(
     let outs = outs_of(args, |name| {
         let number = program.buffers.iter().position(|(b, _)| b.name == *name);
         match number.map(|number| (number, bound.buffer(number).0)) {
-            Some((number, ElementType::Value(ty))) => Ok((number, *ty)),
-            Some((_, ElementType::Array(..) | ElementType::Struct(_))) => Err(Refusal(format!(
-                "--out {name}: the elements of the buffer are no plain numbers"
-            ))),
+            Some((number, element)) => Ok((number, numbers(element))),
             None => {
                 let names = program.buffers.iter().map(|(b, _)| format!("`{}`", b.name));
                 let names: Vec<String> = names.collect();

@@ -12,8 +12,8 @@ use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
-    Diagnostic, Diagnostics, Dimension, ElementType, Kernel, Module, ParamKind, Rule, Scalar,
-    Source, StructDef, TextureType, Type, text,
+    Diagnostic, Diagnostics, Dimension, ElementType, InstKind, Kernel, Memory, Module, ParamKind,
+    Rule, SamplerSource, Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
 };
 use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
@@ -43,6 +43,40 @@ pub fn is_shader(file: &Path) -> bool {
     file.extension().is_some_and(|e| e == "wgsl")
 }
 
+// ---- what refusals call things ----
+
+/// The lines of a file that say what to run: comments of its language.
+pub fn run_line(file: &Path) -> &'static str {
+    match is_shader(file) || metal::is_metal(file) {
+        true => "// run:",
+        false => "; run:",
+    }
+}
+
+/// The option for the size of a dispatch, as the language of a file counts it.
+pub fn grid_option(file: &Path) -> &'static str {
+    match is_shader(file) {
+        true => "--groups",
+        false => "--grid",
+    }
+}
+
+/// The options for the sizes of a dispatch; a shader says by itself how large its workgroups are.
+pub fn size_options(file: &Path) -> &'static str {
+    match is_shader(file) {
+        true => "--groups",
+        false => "--grid, --threadgroup",
+    }
+}
+
+/// What takes an argument.
+pub fn argument_word(file: &Path) -> &'static str {
+    match is_shader(file) {
+        true => "variable",
+        false => "parameter",
+    }
+}
+
 /// Reads a shader.
 pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
     let mut values = Vec::new();
@@ -66,7 +100,10 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
     });
     match kernels {
         // Without a place it speaks of the command line.
-        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => Err(usage(all)),
+        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => {
+            let Refusal(why) = usage(all);
+            Err(Refusal(format!("{name}: {why}")))
+        }
         Err(errors) => Ok(Err(errors)),
         Ok((kernels, lints)) => Ok(Ok(Read {
             module: kernels.module,
@@ -109,11 +146,11 @@ pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     } else if metal::is_metal(file) {
         invar_msl::in_metal
     } else {
-        str::to_string
+        return diagnostics.to_vec();
     };
     let mut all = diagnostics.to_vec();
-    for help in all.iter_mut().filter_map(|d| d.help.as_mut()) {
-        *help = advice(help);
+    for diagnostic in &mut all {
+        wgsl::told(diagnostic, advice);
     }
     all
 }
@@ -330,6 +367,22 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
     })
 }
 
+/// Whether a kernel compares by a sampler.
+fn compares(kernel: &Kernel, sampler: &str) -> bool {
+    let number = kernel.params.iter().position(|p| *p.name == *sampler);
+    let source = number.map(|number| SamplerSource::Param(Memory::Param(number as u32)));
+    let mut found = false;
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Texture { function, .. } = &inst.kind
+            && let TextureFunction::SampleCompare(sampling)
+            | TextureFunction::GatherCompare(sampling) = function
+        {
+            found |= Some(sampling.sampler) == source;
+        }
+    });
+    found
+}
+
 /// A texture for a parameter, as a run directive has it.
 fn some_texture(texture: TextureType, format: Option<PixelFormat>) -> String {
     let format = match (format, texture.wide_component()) {
@@ -464,6 +517,12 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
     let given = named(&inputs.constants);
     for (name, value) in object(&form, "constants").map_err(refuse)? {
         if !given.contains(name) {
+            if value.is_null() {
+                return Err(refuse(format!(
+                    "constant `{name}` is not filled in yet: put its value in the place of `null`, or give \
+                     --const {name}="
+                )));
+            }
             inputs.constants.push(format!("{name}={}", plain(value)));
         }
     }
@@ -581,10 +640,11 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             continue;
         }
         if param.kind == ParamKind::Sampler {
-            all.insert(
-                param.name.to_string(),
-                Json::String("sampler(linear)".to_string()),
-            );
+            let how = match kernel.is_some_and(|kernel| compares(kernel, &param.name)) {
+                true => "sampler(linear, compare_less)",
+                false => "sampler(linear)",
+            };
+            all.insert(param.name.to_string(), Json::String(how.to_string()));
             continue;
         }
         if let ParamKind::Threadgroup { .. } = &param.kind {

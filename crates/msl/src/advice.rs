@@ -1,6 +1,6 @@
 //! Advice in the words of Metal: what reports quote of the text form, as Metal's language says it.
 
-use invar_wgsl::in_source;
+use invar_wgsl::{asks_for_order, in_source, waits};
 
 /// Advice that quotes barriers and atomics of the text form, with the calls that say the same in Metal.
 ///
@@ -10,6 +10,18 @@ use invar_wgsl::in_source;
 /// assert_eq!(invar_msl::in_metal(help), call);
 /// ```
 pub fn in_metal(help: &str) -> String {
+    const NOTHING_ORDERS: &str = "relaxed atomics order no other accesses: make every access to it atomic, put \
+                                  `threadgroup_barrier(mem_flags::mem_device)` or one of `mem_threadgroup` between \
+                                  the two in a threadgroup, or let another dispatch make the second";
+    const WAIT: &str = "wait by an atomic: load it with `atomic_load_explicit` in the loop, and store it with \
+                        `atomic_store_explicit`; what it guards must be atomic, too, as relaxed atomics order no \
+                        other accesses";
+    if asks_for_order(help) {
+        return NOTHING_ORDERS.to_string();
+    }
+    if waits(help) {
+        return WAIT.to_string();
+    }
     in_source(help, quoted)
 }
 

@@ -28,14 +28,14 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     let is_of = |end: &str| module.sources.iter().any(|s| s.name.ends_with(end));
     let (is_shader, is_metal) = (is_of(".wgsl"), is_of(".metal"));
     for diagnostic in &mut all {
-        if let Some(help) = &mut diagnostic.help {
-            *help = if is_shader {
-                options_in_python(&invar::wgsl::in_wgsl(help))
-            } else if is_metal {
-                options_in_python(&invar_msl::in_metal(help))
-            } else {
-                in_python(help)
-            };
+        if is_shader {
+            let advice = |help: &str| options_in_python(&invar::wgsl::in_wgsl(help));
+            invar::wgsl::told(diagnostic, advice);
+        } else if is_metal {
+            let advice = |help: &str| options_in_python(&invar_msl::in_metal(help));
+            invar::wgsl::told(diagnostic, advice);
+        } else if let Some(help) = &mut diagnostic.help {
+            *help = in_python(help);
         }
     }
     let text = report::render_for(module, &all, Style::Plain);

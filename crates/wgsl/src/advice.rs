@@ -1,5 +1,7 @@
 //! Advice in the words of a source: what reports quote of the text form, as the source's language says it.
 
+use invar_ir::Diagnostic;
+
 /// Advice that quotes barriers and atomics of the text form, with the calls that say the same in WGSL.
 ///
 /// ```
@@ -7,7 +9,43 @@
 /// assert_eq!(invar_wgsl::in_wgsl(help), "put `storageBarrier()` between them");
 /// ```
 pub fn in_wgsl(help: &str) -> String {
+    const NOTHING_ORDERS: &str = "atomics of WGSL order no other accesses: make every access to it atomic, put \
+                                  `workgroupBarrier()` or `storageBarrier()` between the two in a workgroup, or \
+                                  let another dispatch make the second";
+    const WAIT: &str = "wait by an atomic: load it with `atomicLoad` in the loop, and store it with `atomicStore`; \
+                        what it guards must be atomic, too, as atomics of WGSL order no other accesses";
+    if asks_for_order(help) {
+        return NOTHING_ORDERS.to_string();
+    }
+    if waits(help) {
+        return WAIT.to_string();
+    }
     in_source(help, quoted)
+}
+
+/// Whether advice is to give atomics an order, of which languages that have relaxed ones only know nothing.
+pub fn asks_for_order(help: &str) -> bool {
+    ["does not release: make it", "does not acquire: make it"]
+        .iter()
+        .any(|advice| help.contains(advice))
+}
+
+/// Whether advice is to wait by atomics that have one.
+pub fn waits(help: &str) -> bool {
+    help.starts_with("wait by an atomic")
+}
+
+/// A diagnostic about a source in another language, in which names have no sign before them, with `advice` for
+/// its help.
+pub fn told(diagnostic: &mut Diagnostic, advice: impl Fn(&str) -> String) {
+    let named = |text: &str| text.replace("`%", "`");
+    diagnostic.message = named(&diagnostic.message);
+    for label in &mut diagnostic.labels {
+        label.text = named(&label.text);
+    }
+    if let Some(help) = &mut diagnostic.help {
+        *help = named(&advice(help));
+    }
 }
 
 /// Advice about a source in another language: `word` says what is quoted of the text form in that language. What
@@ -86,6 +124,22 @@ mod tests {
             ("guard `x` by a comparison", "guard `x` by a comparison"),
         ] {
             assert_eq!(in_wgsl(help), expected);
+        }
+    }
+
+    #[test]
+    fn orders_that_wgsl_has_not_are_not_advised() {
+        for help in [
+            "`atomic_store` on line 7 does not release: make it `release`",
+            "`atomic_load` does not acquire: make it `acquire`; `atomic_store` does not release: make it `release`",
+            "wait by an atomic: load it with `acquire` in the loop, and store it atomically with `release`",
+        ] {
+            let told = in_wgsl(help);
+            assert!(told.contains("order no other accesses"), "{told}");
+            assert!(
+                !told.contains("acquire") && !told.contains("release"),
+                "{told}"
+            );
         }
     }
 }

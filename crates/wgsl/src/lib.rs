@@ -14,7 +14,7 @@ use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, 
 use invar_texture::PixelFormat;
 use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
-use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 mod advice;
 mod alias;
@@ -35,7 +35,7 @@ mod uniformity;
 mod value;
 mod variables;
 
-pub use advice::{in_source, in_wgsl};
+pub use advice::{asks_for_order, in_source, in_wgsl, told, waits};
 use overrides::Overrides;
 use place::Lines;
 pub use simplify::simplified;
@@ -206,9 +206,12 @@ impl Shader {
                         Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message);
                     return one(error.help("give parts of it names, by `let` or `alias`"));
                 }
-                let mut diagnostic =
-                    Diagnostic::error(Rule::Syntax, lines.span(span), error.message())
-                        .labelled(label);
+                let message = error.message();
+                let at = match message.contains("too large") {
+                    true => lines.span_or(span, lines.longest_array()),
+                    false => lines.span_or(span, None),
+                };
+                let mut diagnostic = Diagnostic::error(Rule::Syntax, at, message).labelled(label);
                 for (span, label) in labels {
                     diagnostic = diagnostic.and(lines.span(span), label);
                 }
@@ -237,9 +240,17 @@ impl Shader {
                     Some((span, label)) => (*span, label.as_str()),
                     None => (naga::Span::UNDEFINED, ""),
                 };
+                let at = match error.as_inner() {
+                    ValidationError::EntryPoint { name, .. } => lines.entry_head(name),
+                    ValidationError::Layouter(_) => {
+                        message = format!("a type is too large: {message}");
+                        lines.longest_array()
+                    }
+                    _placed => None,
+                };
+                let at = lines.span_or(span, at);
                 let mut diagnostic =
-                    Diagnostic::error(Rule::TypeMismatch, lines.span(span), message)
-                        .labelled(label);
+                    Diagnostic::error(Rule::TypeMismatch, at, message).labelled(label);
                 for (span, label) in spans {
                     diagnostic = diagnostic.and(lines.span(*span), label.as_str());
                 }
@@ -355,14 +366,20 @@ impl Shader {
         }
         if entries.is_empty() {
             let names: Vec<String> = self.entries().map(|n| format!("`{n}`")).collect();
-            let message = match entry {
-                Some(name) if !names.is_empty() => format!(
-                    "the shader has no compute entry point `{name}`; it has {}",
-                    names.join(", ")
+            let (place, message) = match entry {
+                Some(name) if !names.is_empty() => (
+                    Span::NONE,
+                    format!(
+                        "the shader has no compute entry point `{name}`; it has {}",
+                        names.join(", ")
+                    ),
                 ),
-                Some(_) | None => "the shader has no compute entry point".to_string(),
+                Some(_) | None => (
+                    self.lines.beginning(),
+                    "the shader has no compute entry point".to_string(),
+                ),
             };
-            return Err(one(Diagnostic::error(Rule::NoKernel, Span::NONE, message)));
+            return Err(one(Diagnostic::error(Rule::NoKernel, place, message)));
         }
         Ok(Kernels { module, entries })
     }

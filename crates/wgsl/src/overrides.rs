@@ -90,32 +90,7 @@ impl Overrides {
             }
             operands(&shader.global_expressions[expression], &mut expressions);
         }
-        let mut used = HashSet::new();
-        for (name, _) in given {
-            let known = shader.overrides.iter().any(|(_, o)| is_called(o, name));
-            if !known || !used.insert(name) {
-                let names: Vec<String> = shader
-                    .overrides
-                    .iter()
-                    .map(|(_, o)| format!("`{}`", called(o)))
-                    .collect();
-                let has = if names.is_empty() {
-                    "none".to_string()
-                } else {
-                    names.join(", ")
-                };
-                let message = if known {
-                    format!("override `{name}` gets two values")
-                } else {
-                    format!("there is no override `{name}`; the shader has {has}")
-                };
-                return Err(Diagnostic::error(
-                    Rule::FunctionConstant,
-                    invar_ir::Span::NONE,
-                    message,
-                ));
-            }
-        }
+        check_names(shader, given)?;
         let mut all = Overrides::default();
         let mut declared: Vec<FunctionConstant> = Vec::new();
         let taken: HashSet<u32> = shader
@@ -251,6 +226,35 @@ impl Overrides {
     pub fn evaluate(&self, handle: Handle<Expression>) -> Option<Literal> {
         self.expressions.get(&handle).copied()
     }
+}
+
+/// Refuses names that no override has, and two values for one, by its name and by its number too.
+fn check_names(shader: &naga::Module, given: &[(String, f64)]) -> Result<(), Diagnostic> {
+    let mut used: HashMap<Handle<Override>, &str> = HashMap::new();
+    for (name, _) in given {
+        let mut all = shader.overrides.iter();
+        let message = match all.find(|(_, o)| is_called(o, name)) {
+            None => {
+                let names = shader.overrides.iter();
+                let names: Vec<String> = names.map(|(_, o)| format!("`{}`", called(o))).collect();
+                let has = match names.is_empty() {
+                    true => "none".to_string(),
+                    false => names.join(", "),
+                };
+                format!("there is no override `{name}`; the shader has {has}")
+            }
+            Some((handle, _)) => match used.insert(handle, name) {
+                None => continue,
+                Some(before) if before == name => format!("override `{name}` gets two values"),
+                Some(before) => {
+                    format!("override `{before}` gets two values: the other by `{name}`")
+                }
+            },
+        };
+        let place = invar_ir::Span::NONE;
+        return Err(Diagnostic::error(Rule::FunctionConstant, place, message));
+    }
+    Ok(())
 }
 
 /// What a caller calls it: its name, or the number of its `@id`.

@@ -102,4 +102,39 @@ impl Lines {
         }
         None
     }
+
+    /// Where the length of the array of most elements is written, of which naga may say only that there is one too
+    /// large.
+    pub fn longest_array(&self) -> Option<naga::Span> {
+        let lengths = self.read.match_indices(',').filter_map(|(at, _)| {
+            let rest = &self.read[at + 1..];
+            let digits = rest.trim_start();
+            let from = self.read.len() - digits.len();
+            let count = digits.find(|c: char| !c.is_ascii_digit())?;
+            let after = digits[count..].trim_start_matches(['u', 'i']).trim_start();
+            let length: u64 = digits[..count].parse().ok()?;
+            after.starts_with('>').then_some((length, from, count))
+        });
+        let (_, from, count) = lengths.max_by_key(|(length, ..)| *length)?;
+        Some(naga::Span::new(from as u32, (from + count) as u32))
+    }
+
+    /// The place of what is wrong with the whole of a shader: its beginning.
+    pub fn beginning(&self) -> Span {
+        let start = Position { line: 1, column: 1 };
+        Span {
+            source: Some(SourceId(0)),
+            start,
+            end: start,
+            call: None,
+        }
+    }
+
+    /// The place, or, where naga gives none, another.
+    pub fn span_or(&self, span: naga::Span, other: Option<naga::Span>) -> Span {
+        let spans = [Some(span), other].into_iter().flatten();
+        let known = spans.map(|span| self.span(span));
+        let mut known = known.filter(|span| span.source.is_some());
+        known.next().unwrap_or_else(|| self.beginning())
+    }
 }

@@ -462,16 +462,16 @@ impl<'a> Translator<'a> {
         let info = &self.info[callee];
         self.at(site);
         let outer = self.call;
-        let name = function.name.as_deref().unwrap_or("function").into();
+        let name = function.name.as_deref().unwrap_or("function");
         let site = self.k.span();
         let calls = &mut self.k.module_mut().calls;
         calls.push(Call {
-            function: name,
+            function: name.into(),
             site,
         });
         self.call = Some(CallId(calls.len() as u32 - 1));
         let result = match &function.result {
-            Some(result) => Some(self.variable("result", result.ty)?),
+            Some(result) => Some(self.variable(name, result.ty)?),
             None => None,
         };
         let target = self.push_target(Target::Function)?;

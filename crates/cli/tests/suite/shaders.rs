@@ -69,3 +69,145 @@ fn bindings_outlive_printing() {
         );
     }
 }
+
+const LOCK: &str = "\
+@group(0) @binding(0) var<storage, read_write> lock: atomic<u32>;
+@group(0) @binding(1) var<storage, read_write> count: u32;
+@compute @workgroup_size(1)
+fn main() {
+  loop { if atomicExchange(&lock, 1u) == 0u { break; } }
+  count += 1u;
+  atomicStore(&lock, 0u);
+}
+";
+
+#[test]
+fn advice_is_what_wgsl_has() {
+    let folder = Folder::new();
+    let file = folder.file("lock.wgsl", LOCK);
+    let args = ["--groups", "4", "--arg", "lock=[0]", "--arg", "count=[0]"];
+    let (_, err) = expect(1, &[&["check", text(&file)], &args[..]].concat());
+    assert!(
+        err.contains("atomics of WGSL order no other accesses"),
+        "{err}"
+    );
+    for word in ["acquire", "release"] {
+        assert!(!err.contains(word), "{err}");
+    }
+}
+
+const TWO: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+fn odd(a: u32) -> bool { return (a & 3u) * 5u > 2u; }
+@compute @workgroup_size(64)
+fn asks(@builtin(local_invocation_index) i: u32) {
+  if odd(x[i] + 1u) { workgroupBarrier(); }
+}
+@compute @workgroup_size(64)
+fn counts(@builtin(local_invocation_index) i: u32) {
+  let most = x[i] & 3u;
+  for (var k = 0u; k < most + 1u; k++) { workgroupBarrier(); }
+}
+";
+
+#[test]
+fn what_is_not_uniform_is_told_in_the_words_of_the_shader() {
+    let folder = Folder::new();
+    let file = folder.file("two.wgsl", TWO);
+    for (entry, says) in [
+        ("asks", "`odd` may differ from thread to thread"),
+        ("asks", "`x[i]` is loaded from `x`"),
+        ("counts", "`most + 1u` may differ from thread to thread"),
+    ] {
+        let args = ["check", text(&file), "--entry", entry, "--groups", "1"];
+        let (_, err) = expect(1, &[&args[..], &["--arg", "x=zeros(64)"]].concat());
+        assert!(err.contains(says), "{says}: {err}");
+        assert!(!err.contains('%'), "{err}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_as_a_shader_has_it() {
+    let folder = Folder::new();
+    let file = folder.file("lock.wgsl", LOCK);
+    let (_, err) = expect(2, &["run", text(&file)]);
+    assert!(
+        err.contains("has no `// run:` line: to run kernel `main`, --arg lock=, --arg count=, --groups are missing"),
+        "{err}"
+    );
+    let file = folder.file(
+        "parts.wgsl",
+        "@compute @workgroup_size(1) fn one() {}\n@compute @workgroup_size(1) fn two() {}\n// run: @one() groups(1)\n",
+    );
+    let (out, _) = expect(0, &["check", text(&file)]);
+    assert!(
+        out.contains("no `// run:` line names it; give its inputs: --kernel two, --groups, --arg"),
+        "{out}"
+    );
+    let file = folder.file("shades.wgsl", "@fragment fn shades() {}");
+    let (_, err) = expect(1, &["check", text(&file), "--groups", "1"]);
+    assert!(err.contains("shades.wgsl:1:1"), "{err}");
+    let file = folder.file(
+        "twice.wgsl",
+        "@id(3) override n = 1u;\n@compute @workgroup_size(n) fn main() {}",
+    );
+    let both = ["--const", "n=1", "--const", "3=2"];
+    let (_, err) = expect(2, &[&["print", text(&file)], &both[..]].concat());
+    assert!(
+        err.contains("twice.wgsl: override `n` gets two values: the other by `3`"),
+        "{err}"
+    );
+}
+
+const FORM: &str = "\
+override n: u32;
+@group(0) @binding(0) var how: sampler_comparison;
+@group(0) @binding(1) var sky: texture_depth_2d;
+@group(0) @binding(2) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(1)
+fn main() { x[0] = textureSampleCompareLevel(sky, how, vec2f(0.5), 0.5) + f32(n); }
+";
+
+#[test]
+fn a_form_is_filled_in_where_it_can_be() {
+    let folder = Folder::new();
+    let file = folder.file("sky.wgsl", FORM);
+    let (form, _) = expect(0, &["inputs", text(&file)]);
+    assert!(form.contains("sampler(linear, compare_less)"), "{form}");
+    let inputs = folder.file("sky.json", &form);
+    let run = ["run", text(&file), "--inputs", text(&inputs)];
+    let (_, err) = expect(2, &run);
+    assert!(err.contains("constant `n` is not filled in yet"), "{err}");
+    let (out, _) = expect(0, &[&run[..], &["--const", "n=2"]].concat());
+    assert!(out.contains("x = [2.0, "), "{out}");
+}
+
+#[test]
+fn buffers_of_structs_are_written_as_bytes() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "points.wgsl",
+        "struct Point { at: vec3f, id: u32 }
+        @group(0) @binding(0) var<storage, read_write> points: array<Point>;
+        @compute @workgroup_size(1) fn main() { points[1].id = 7u; points[0].at.y = 2.0; }",
+    );
+    let args = ["--groups", "1", "--arg", "points=zeros(2)"];
+    let run = [&["run", text(&file)], &args[..]].concat();
+    let to = folder.path("points.bin");
+    let out = format!("points=@{}", text(&to));
+    expect(0, &[&run[..], &["--out", &out]].concat());
+    let bytes = std::fs::read(to).expect("it was written");
+    let words: Vec<u32> = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|b| u32::from_le_bytes(*b))
+        .collect();
+    assert_eq!(words, [0, 2.0_f32.to_bits(), 0, 0, 0, 0, 0, 7]);
+    let array = format!("points=@{}", text(&folder.path("points.npy")));
+    let (_, err) = expect(2, &[&run[..], &["--out", &array]].concat());
+    assert!(
+        err.contains("write their bytes, points=@points.bin"),
+        "{err}"
+    );
+}
