@@ -1,5 +1,9 @@
-//! `bitcast` to vectors of `f16`, which naga reads as one to vectors of `f32`: each becomes a call of a
-//! function behind the end of the text, and the places of what moves are kept.
+//! `bitcast` to vectors of `f16`, which naga reads as one to vectors of `f32`, and from them, which it reads as one
+//! to as many integers of 16 bits: each becomes a call of a function behind the end of the text, or what it takes
+//! does, and the places of what moves are kept. Which are from such vectors the text alone does not say: a caller
+//! finds out by what naga takes.
+
+use std::ops::Range;
 
 /// What stands in the place of something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +29,71 @@ const FUNCTIONS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The text with calls in the places of those bitcasts, and what was replaced, in the order of the text.
-pub(crate) fn as_naga_knows(text: &str) -> (String, Vec<Edit>) {
+/// The functions of the bits of vectors, and what follows a bitcast's name whose argument may be such a vector.
+const BITS: [(&str, [&str; 6], &str); 2] = [
+    (
+        "invar_bits_vec2h(",
+        ["u32", "i32", "f32", "", "", ""],
+        "fn invar_bits_vec2h(h: vec2<f16>) -> u32 { return pack2x16float(vec2<f32>(h)); }",
+    ),
+    (
+        "invar_bits_vec4h(",
+        [
+            "vec2<u32>",
+            "vec2<i32>",
+            "vec2<f32>",
+            "vec2u",
+            "vec2i",
+            "vec2f",
+        ],
+        "fn invar_bits_vec4h(h: vec4<f16>) -> vec2<u32> { return vec2<u32>(pack2x16float(vec2<f32>(h.xy)), pack2x16float(vec2<f32>(h.zw))); }",
+    ),
+];
+
+/// A bitcast to 32 or 64 bits, which may be from a vector of `f16`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToBits {
+    /// Which of [`BITS`] takes its argument then.
+    function: usize,
+    /// Where the argument stands.
+    pub argument: Range<usize>,
+}
+
+/// The bitcasts of a text that may be from vectors of `f16`, in its order.
+pub(crate) fn to_bits(text: &str) -> Vec<ToBits> {
+    let code = without_comments(text);
+    let mut all = Vec::new();
+    for (at, word) in code.match_indices("bitcast") {
+        let rest = &code[at + word.len()..];
+        let Some((ty, inside)) = target_type(rest) else {
+            continue;
+        };
+        let function = BITS.iter().position(|(_, types, _)| types.contains(&&*ty));
+        let start = at + word.len() + inside;
+        if let Some(function) = function
+            && let Some(length) = closing(&code[start..])
+        {
+            all.push(ToBits {
+                function,
+                argument: start..start + length,
+            });
+        }
+    }
+    all
+}
+
+/// The text with calls in the places of bitcasts to vectors of `f16`, and of the arguments of those that are known
+/// to be from such vectors; and what was replaced, in the order of the text.
+pub(crate) fn as_naga_knows(text: &str, from_halves: &[ToBits]) -> (String, Vec<Edit>) {
     let code = without_comments(text);
     let mut edits: Vec<(usize, usize, &str)> = Vec::new();
     let mut used = [false; FUNCTIONS.len()];
+    let mut takes = [false; BITS.len()];
+    for ToBits { function, argument } in from_halves {
+        takes[*function] = true;
+        edits.push((argument.start, 0, BITS[*function].0));
+        edits.push((argument.end, 1, "))"));
+    }
     for (at, word) in code.match_indices("bitcast") {
         let before = code[..at].chars().next_back();
         if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
@@ -55,7 +119,11 @@ pub(crate) fn as_naga_knows(text: &str) -> (String, Vec<Edit>) {
         end = at + was;
     }
     out.push_str(&text[end..]);
-    for ((_, _, function), _) in FUNCTIONS.iter().zip(used).filter(|(_, used)| *used) {
+    let made = FUNCTIONS.iter().zip(used);
+    let made = made.filter_map(|((.., function), used)| used.then_some(function));
+    let taken = BITS.iter().zip(takes);
+    let taken = taken.filter_map(|((.., function), takes)| takes.then_some(function));
+    for function in made.chain(taken) {
         out.push('\n');
         out.push_str(function);
     }
@@ -67,16 +135,22 @@ pub(crate) fn as_naga_knows(text: &str) -> (String, Vec<Edit>) {
     (out, edits.collect())
 }
 
-/// Which function a bitcast to the type in `<...>` is, and where its argument begins.
-fn target(rest: &str) -> Option<(usize, usize)> {
+/// The type in `<...>`, without blanks, and where the argument begins.
+fn target_type(rest: &str) -> Option<(String, usize)> {
     let open = rest.find('(')?;
     let ty: String = rest[..open].split_whitespace().collect();
     let ty = ty.strip_prefix('<')?.strip_suffix('>')?;
+    Some((ty.to_string(), open + 1))
+}
+
+/// Which function a bitcast to the type in `<...>` is, and where its argument begins.
+fn target(rest: &str) -> Option<(usize, usize)> {
+    let (ty, inside) = target_type(rest)?;
     let number = FUNCTIONS.iter().position(|(_, vector, _)| {
         let of = ty.strip_prefix(vector);
         matches!(of, Some("h" | "<f16>" | "<f16,>"))
     })?;
-    Some((number, open + 1))
+    Some((number, inside))
 }
 
 /// Where the parenthesis is closed that is open.
@@ -119,12 +193,30 @@ fn without_comments(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Edit, as_naga_knows};
+    use super::{Edit, as_naga_knows, to_bits};
+
+    #[test]
+    fn arguments_that_are_vectors_of_f16_become_calls() {
+        let text = "bitcast<vec2u>(bitcast<vec4h>(v)) + bitcast<f16>(a) + bitcast<u32>(b)";
+        let casts = to_bits(text);
+        let arguments: Vec<&str> = casts.iter().map(|c| &text[c.argument.clone()]).collect();
+        assert_eq!(arguments, ["bitcast<vec4h>(v)", "b"]);
+        let (read, edits) = as_naga_knows(text, &casts[..1]);
+        let (code, _) = read.split_once('\n').expect("functions at the end");
+        assert_eq!(
+            code,
+            "bitcast<vec2u>(invar_bits_vec4h(invar_bitcast_vec4h(bitcast<vec2<u32>>(v)))) \
+             + bitcast<f16>(a) + bitcast<u32>(b)"
+        );
+        assert_eq!(edits.len(), 4);
+    }
 
     #[test]
     fn bitcasts_to_vectors_of_f16_are_calls() {
-        let (text, edits) =
-            as_naga_knows("let a = bitcast<vec2<f16>>(f(x)).x; // bitcast<vec2h>(b)");
+        let (text, edits) = as_naga_knows(
+            "let a = bitcast<vec2<f16>>(f(x)).x; // bitcast<vec2h>(b)",
+            &[],
+        );
         let (code, function) = text.split_once('\n').expect("a function at the end");
         assert_eq!(
             code,
@@ -137,8 +229,10 @@ mod tests {
 
     #[test]
     fn bitcasts_stand_in_bitcasts() {
-        let (text, edits) =
-            as_naga_knows("bitcast< vec4h >(vec2(bitcast<u32>(1f), g(bitcast<vec2h>(2u).x)))");
+        let (text, edits) = as_naga_knows(
+            "bitcast< vec4h >(vec2(bitcast<u32>(1f), g(bitcast<vec2h>(2u).x)))",
+            &[],
+        );
         assert!(text.starts_with(
             "invar_bitcast_vec4h(bitcast<vec2<u32>>(vec2(bitcast<u32>(1f), \
              g(invar_bitcast_vec2h(bitcast<u32>(2u)).x))))\nfn"
@@ -154,7 +248,10 @@ mod tests {
             "bitcast<vec2h>(",
             "/* bitcast<vec2h>(x)",
         ] {
-            assert_eq!(as_naga_knows(text), (text.to_string(), Vec::<Edit>::new()));
+            assert_eq!(
+                as_naga_knows(text, &[]),
+                (text.to_string(), Vec::<Edit>::new())
+            );
         }
     }
 }

@@ -36,9 +36,13 @@ mod value;
 mod variables;
 
 pub use advice::{asks_for_order, in_source, in_wgsl, told, waits};
+use bitcast::ToBits;
 use overrides::Overrides;
 use place::Lines;
 pub use simplify::simplified;
+
+/// Of more bitcasts nobody finds out which are from vectors of `f16`: each that is not takes another look.
+const MOST_BITCASTS: usize = 200;
 
 /// A shader that naga has read and checked.
 pub struct Shader {
@@ -153,7 +157,7 @@ impl Shader {
             let error = Diagnostic::error(Rule::LimitExceeded, Span::NONE, message);
             return Err(Diagnostics(vec![error]));
         }
-        let lines = Lines::new(text.into());
+        let lines = Lines::new(text.into(), &[]);
         let depth = depth::of(lines.as_naga_knows());
         let deepest = naga::Span::new(depth.deepest as u32, depth.deepest as u32 + 1);
         if depth.levels > depth::MAX_DEPTH {
@@ -190,72 +194,10 @@ impl Shader {
             name: name.into(),
             text: text.into(),
         };
-        let one = |d: Diagnostic| Diagnostics(vec![d]);
-        let mut options = Options::new();
-        options.capabilities = Capabilities::all();
-        let mut module = Frontend::new_with_options(options)
-            .parse(lines.as_naga_knows())
-            .map_err(|error| {
-                let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
-                let mut labels = error.labels().filter(placed);
-                let (span, label) = labels.next().unwrap_or((naga::Span::UNDEFINED, ""));
-                if error.notes().any(|note| note.contains("recursion limit")) {
-                    let message = "expressions or types lie deeper in each other here than naga \
-                                   reads, which are about 200 levels";
-                    let error =
-                        Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message);
-                    return one(error.help("give parts of it names, by `let` or `alias`"));
-                }
-                let message = error.message();
-                let at = match message.contains("too large") {
-                    true => lines.span_or(span, lines.longest_array()),
-                    false => lines.span_or(span, None),
-                };
-                let mut diagnostic = Diagnostic::error(Rule::Syntax, at, message).labelled(label);
-                for (span, label) in labels {
-                    diagnostic = diagnostic.and(lines.span(span), label);
-                }
-                let notes: Vec<&str> = error.notes().collect();
-                if !notes.is_empty() {
-                    diagnostic = diagnostic.help(notes.join("; "));
-                }
-                one(diagnostic)
-            })?;
-        // Uniformity is the verifier's.
-        let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
-        let info = Validator::new(flags, Capabilities::all())
-            .validate(&module)
-            .map_err(|error| {
-                let mut message = error.as_inner().to_string();
-                let mut cause = std::error::Error::source(error.as_inner());
-                while let Some(inner) = cause {
-                    message = format!("{message}: {inner}");
-                    cause = inner.source();
-                }
-                // The last place is the innermost.
-                let mut spans: Vec<_> = error.spans().collect();
-                spans.reverse();
-                let mut spans = spans.into_iter();
-                let (span, label) = match spans.next() {
-                    Some((span, label)) => (*span, label.as_str()),
-                    None => (naga::Span::UNDEFINED, ""),
-                };
-                let at = match error.as_inner() {
-                    ValidationError::EntryPoint { name, .. } => lines.entry_head(name),
-                    ValidationError::Layouter(_) => {
-                        message = format!("a type is too large: {message}");
-                        lines.longest_array()
-                    }
-                    _placed => None,
-                };
-                let at = lines.span_or(span, at);
-                let mut diagnostic =
-                    Diagnostic::error(Rule::TypeMismatch, at, message).labelled(label);
-                for (span, label) in spans {
-                    diagnostic = diagnostic.and(lines.span(*span), label.as_str());
-                }
-                one(diagnostic)
-            })?;
+        let (mut module, info, lines) = match checked(&lines, deepest) {
+            Ok((module, info)) => (module, info, lines),
+            Err(wrong) => with_halves(text, deepest).ok_or(Diagnostics(vec![wrong.diagnostic]))?,
+        };
         for point in &mut module.entry_points {
             flow::without_last_returns(&mut point.function.body);
         }
@@ -383,6 +325,105 @@ impl Shader {
         }
         Ok(Kernels { module, entries })
     }
+}
+
+/// What naga says is wrong, and the bytes of the author's text at which it says so.
+struct Wrong {
+    diagnostic: Diagnostic,
+    places: Vec<usize>,
+}
+
+/// Has naga read and check a text. `deepest` is where it nests most.
+fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleInfo), Wrong> {
+    let mut options = Options::new();
+    options.capabilities = Capabilities::all();
+    let module = Frontend::new_with_options(options)
+        .parse(lines.as_naga_knows())
+        .map_err(|error| {
+            let places = error.labels().filter_map(|(span, _)| lines.byte(span));
+            let places: Vec<usize> = places.collect();
+            let one = |diagnostic| Wrong { diagnostic, places };
+            let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
+            let mut labels = error.labels().filter(placed);
+            let (span, label) = labels.next().unwrap_or((naga::Span::UNDEFINED, ""));
+            if error.notes().any(|note| note.contains("recursion limit")) {
+                let message = "expressions or types lie deeper in each other here than naga \
+                               reads, which are about 200 levels";
+                let error = Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message);
+                return one(error.help("give parts of it names, by `let` or `alias`"));
+            }
+            let message = error.message();
+            let at = match message.contains("too large") {
+                true => lines.span_or(span, lines.longest_array()),
+                false => lines.span_or(span, None),
+            };
+            let mut diagnostic = Diagnostic::error(Rule::Syntax, at, message).labelled(label);
+            for (span, label) in labels {
+                diagnostic = diagnostic.and(lines.span(span), label);
+            }
+            let notes: Vec<&str> = error.notes().collect();
+            if !notes.is_empty() {
+                diagnostic = diagnostic.help(notes.join("; "));
+            }
+            one(diagnostic)
+        })?;
+    // Uniformity is the verifier's.
+    let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
+    let info = Validator::new(flags, Capabilities::all())
+        .validate(&module)
+        .map_err(|error| {
+            let places = error.spans().filter_map(|(span, _)| lines.byte(*span));
+            let places: Vec<usize> = places.collect();
+            let mut message = error.as_inner().to_string();
+            let mut cause = std::error::Error::source(error.as_inner());
+            while let Some(inner) = cause {
+                message = format!("{message}: {inner}");
+                cause = inner.source();
+            }
+            // The last place is the innermost.
+            let mut spans: Vec<_> = error.spans().collect();
+            spans.reverse();
+            let mut spans = spans.into_iter();
+            let (span, label) = match spans.next() {
+                Some((span, label)) => (*span, label.as_str()),
+                None => (naga::Span::UNDEFINED, ""),
+            };
+            let at = match error.as_inner() {
+                ValidationError::EntryPoint { name, .. } => lines.entry_head(name),
+                ValidationError::Layouter(_) => {
+                    message = format!("a type is too large: {message}");
+                    lines.longest_array()
+                }
+                _placed => None,
+            };
+            let at = lines.span_or(span, at);
+            let mut diagnostic = Diagnostic::error(Rule::TypeMismatch, at, message).labelled(label);
+            for (span, label) in spans {
+                diagnostic = diagnostic.and(lines.span(*span), label.as_str());
+            }
+            Wrong { diagnostic, places }
+        })?;
+    Ok((module, info))
+}
+
+/// A text that naga does not take as it stands, with as many of its bitcasts as it takes from vectors of `f16`.
+fn with_halves(text: &str, deepest: naga::Span) -> Option<(naga::Module, ModuleInfo, Lines)> {
+    let mut casts = match text.contains("f16") {
+        true => bitcast::to_bits(text),
+        false => Vec::new(),
+    };
+    while !casts.is_empty() && casts.len() <= MOST_BITCASTS {
+        let lines = Lines::new(text.into(), &casts);
+        match checked(&lines, deepest) {
+            Ok((module, info)) => return Some((module, info, lines)),
+            Err(Wrong { places, .. }) => {
+                // The innermost that it stands in is none.
+                let is_in = |cast: &ToBits| places.iter().any(|at| cast.argument.contains(at));
+                casts.remove(casts.iter().rposition(is_in)?);
+            }
+        }
+    }
+    None
 }
 
 /// Refusals do not have the module whose calls they would name.

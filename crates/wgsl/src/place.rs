@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use invar_ir::{Position, SourceId, Span};
 
-use crate::bitcast::Edit;
+use crate::bitcast::{Edit, ToBits};
 
 /// A shader's text by line.
 pub(crate) struct Lines {
@@ -19,10 +19,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub fn new(text: Arc<str>) -> Lines {
+    /// `from_halves` are the bitcasts that are known to be from vectors of `f16`.
+    pub fn new(text: Arc<str>, from_halves: &[ToBits]) -> Lines {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(ends).collect();
-        let (read, edits) = crate::bitcast::as_naga_knows(&crate::enable::as_naga_knows(&text));
+        let enabled = crate::enable::as_naga_knows(&text);
+        let (read, edits) = crate::bitcast::as_naga_knows(&enabled, from_halves);
         Lines {
             is_ascii: text.is_ascii(),
             text,
@@ -54,6 +56,11 @@ impl Lines {
             moved += edit.is as isize - edit.was as isize;
         }
         read.saturating_add_signed(-moved)
+    }
+
+    /// The byte of the author's text at which a place begins.
+    pub fn byte(&self, span: naga::Span) -> Option<usize> {
+        Some(self.written(span.to_range()?.start, false))
     }
 
     fn position(&self, at: usize) -> Position {
