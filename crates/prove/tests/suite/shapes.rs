@@ -495,9 +495,8 @@ impl Writer {
         self.params.insert(buffer.clone(), ty);
         let at = self.at(&buffer, spot);
         let old = self.op(&format!("load %{buffer}[{at}]"));
-        let new = self.op(&format!("add {old}, {at}"));
-        // Wide places have values of their own type.
-        let new = if spot.way == 15 { old } else { new };
+        let x = self.x();
+        let new = self.op(&format!("add {old}, {x}"));
         self.line(&format!("store %{buffer}[{at}], {new}"));
         "again"
     }
