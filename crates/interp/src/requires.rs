@@ -1,6 +1,7 @@
 //! Whether a dispatch fulfils what its kernel requires (S5): its numbers, which every device looks at, and
 //! what its buffers hold, which the checked device does.
 
+use invar_ir::requires::Field;
 use invar_ir::{
     Diagnostic, Diagnostics, ElementType, Kernel, LaunchNumber, Module, ParamKind, Required,
     Requirement, Rule, Scalar, Type,
@@ -14,6 +15,8 @@ struct Numbers<'a> {
     kernel: &'a Kernel,
     grid: &'a GridSizes,
     args: Vec<Given<'a>>,
+    /// What buffers hold, by the place of the parameter, where that is looked at.
+    held: &'a dyn Fn(u32) -> Option<&'a [u8]>,
 }
 
 impl Numbers<'_> {
@@ -55,6 +58,18 @@ impl Numbers<'_> {
                 Given::Texture { shape, .. } => Some(shape.levels.into()),
                 Given::Scalar(_) | Given::Buffer { .. } | Given::ThreadgroupLength(_) => None,
             },
+            LaunchNumber::Field(place, location) => {
+                let field = Field::of(self.module, self.kernel, place, location)?;
+                let element = match &self.kernel.params.get(place as usize)?.kind {
+                    ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => element,
+                    ParamKind::Threadgroup { .. }
+                    | ParamKind::Scalar { .. }
+                    | ParamKind::Texture(_)
+                    | ParamKind::Sampler => return None,
+                };
+                let each = element.extent(&self.module.structs)?.size_bytes;
+                field.read(each, (self.held)(place)?)
+            }
             LaunchNumber::Constant(_) | LaunchNumber::Element => None,
         }
     }
@@ -107,11 +122,15 @@ pub fn check_requirements<'a>(
         kernel,
         grid,
         args: args.collect(),
+        held: &|_| None,
     };
     for requirement in &kernel.requires {
         let Required::Holds(comparison) = &requirement.required else {
             continue;
         };
+        if comparison.is_of_contents() {
+            continue;
+        }
         match comparison.holds(&|number| numbers.number(number)) {
             Some(true) => {}
             Some(false) => numbers.broken(requirement, None)?,
@@ -136,6 +155,7 @@ pub(crate) fn check_contents(
         kernel,
         grid,
         args: args.iter().map(Given::from).collect(),
+        held: &|place| args.get(place as usize).map(|arg| arg.bytes()),
     };
     let held = |buffer: u32| {
         let scalar = match kernel.params.get(buffer as usize).map(|p| &p.kind) {
@@ -158,6 +178,13 @@ pub(crate) fn check_contents(
     };
     for requirement in &kernel.requires {
         match &requirement.required {
+            Required::Holds(comparison) if comparison.is_of_contents() => {
+                match comparison.holds(&|number| numbers.number(number)) {
+                    Some(true) => {}
+                    Some(false) => numbers.broken(requirement, None)?,
+                    None => numbers.too_large(requirement)?,
+                }
+            }
             Required::Holds(_) => {}
             Required::Each {
                 buffer, comparison, ..

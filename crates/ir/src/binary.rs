@@ -539,7 +539,8 @@ impl Walk<'_> {
                 LaunchNumber::Argument(id)
                 | LaunchNumber::Length(id)
                 | LaunchNumber::Texels(id, _)
-                | LaunchNumber::Levels(id) => {
+                | LaunchNumber::Levels(id)
+                | LaunchNumber::Field(id, _) => {
                     check_id("parameter", id, params)?;
                 }
                 LaunchNumber::Constant(id) => {

@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::module::{Kernel, Module};
+use crate::module::{Kernel, Module, ParamKind};
 use crate::ops::Dim;
 use crate::span::Span;
 use crate::text::name_text;
 use crate::texture::extent_name;
+use crate::types::{ElementType, Scalar, StructId, Type};
 
 /// The most requirements of a kernel.
 pub const MAX_REQUIREMENTS: usize = 64;
@@ -52,6 +53,139 @@ pub enum LaunchNumber {
     Texels(u32, Dim),
     /// Levels of a texture, by the place of its parameter.
     Levels(u32),
+    /// An integer that the first element of a buffer holds which the kernel only reads, such as a field of a struct of
+    /// parameters: the place of the parameter, and which of the element's locations (L1). 0 where there is no element.
+    Field(u32, u32),
+}
+
+/// A scalar that the first element of a buffer holds and that has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// How many bytes stand before it.
+    pub offset_bytes: u64,
+    /// What it is.
+    pub scalar: Scalar,
+    /// The way to it.
+    pub path: Vec<FieldStep>,
+}
+
+/// A step into the first element of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldStep {
+    /// Field number so many of that struct.
+    Field(StructId, u32),
+    /// A component of a vector.
+    Component(u32),
+}
+
+/// How components are called.
+const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
+
+impl Field {
+    /// What a location of the first element of a buffer is: `None` if it has no such location, or one that has no name,
+    /// as in an array.
+    pub fn of(module: &Module, kernel: &Kernel, param: u32, location: u32) -> Option<Field> {
+        let element = element_of(kernel, param)?;
+        let structs = &module.structs;
+        let count = location as usize + 1;
+        let locations = element.first_locations(structs, count);
+        let (offset_bytes, scalar) = *locations.get(location as usize)?;
+        let (mut at, mut left, mut path) = (element, u64::from(location), Vec::new());
+        loop {
+            match at {
+                ElementType::Value(Type::Scalar(_)) => break,
+                ElementType::Value(Type::Vector(..)) => {
+                    path.push(FieldStep::Component(left as u32));
+                    break;
+                }
+                ElementType::Struct(id) => {
+                    for (number, (_, field)) in (0..).zip(&structs.get(id.0 as usize)?.fields) {
+                        let within = field.extent(structs)?.location_count;
+                        if left < within {
+                            path.push(FieldStep::Field(*id, number));
+                            at = field;
+                            break;
+                        }
+                        left -= within;
+                    }
+                }
+                ElementType::Value(_) | ElementType::Array(..) => return None,
+            }
+        }
+        Some(Field {
+            offset_bytes,
+            scalar,
+            path,
+        })
+    }
+
+    /// The number in the bytes of a buffer: 0 where it has no whole element (B1). `None` if it is no integer.
+    pub fn read(&self, element_bytes: u64, bytes: &[u8]) -> Option<i128> {
+        if !self.scalar.is_integer() {
+            return None;
+        }
+        let (start, size) = (
+            self.offset_bytes as usize,
+            self.scalar.size_bytes() as usize,
+        );
+        let mut bits = [0; 8];
+        if bytes.len() as u64 >= element_bytes {
+            bits[..size].copy_from_slice(bytes.get(start..start + size)?);
+        }
+        Some(self.scalar.integer(u64::from_le_bytes(bits)))
+    }
+}
+
+/// What one element of a buffer is.
+fn element_of(kernel: &Kernel, param: u32) -> Option<&ElementType> {
+    match &kernel.params.get(param as usize)?.kind {
+        ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => Some(element),
+        ParamKind::Threadgroup { .. }
+        | ParamKind::Scalar { .. }
+        | ParamKind::Texture(_)
+        | ParamKind::Sampler => None,
+    }
+}
+
+/// The location that these names lead to in the first element of a buffer, of fields and at last of a component.
+pub(crate) fn location_of(
+    module: &Module,
+    kernel: &Kernel,
+    param: u32,
+    names: &[String],
+) -> Option<u32> {
+    let mut at = element_of(kernel, param)?;
+    let mut location = 0;
+    let mut names = names.iter();
+    for name in names.by_ref() {
+        match at {
+            ElementType::Struct(id) => {
+                let fields = &module.structs.get(id.0 as usize)?.fields;
+                let number = fields.iter().position(|(field, _)| **field == **name)?;
+                for (_, before) in &fields[..number] {
+                    location += before.extent(&module.structs)?.location_count;
+                }
+                at = &fields[number].1;
+            }
+            ElementType::Value(Type::Vector(_, count)) => {
+                let component = COMPONENTS.iter().position(|c| c == name)?;
+                let location = location + component as u64;
+                let is_last = names.next().is_none() && component < usize::from(*count);
+                return if is_last {
+                    u32::try_from(location).ok()
+                } else {
+                    None
+                };
+            }
+            ElementType::Value(_) | ElementType::Array(..) => return None,
+        }
+    }
+    let is_scalar = matches!(at, ElementType::Value(Type::Scalar(_)));
+    if is_scalar {
+        u32::try_from(location).ok()
+    } else {
+        None
+    }
 }
 
 /// A whole number times numbers of a launch.
@@ -216,6 +350,14 @@ impl Comparison {
     /// Its products, of both sides.
     pub fn products(&self) -> impl Iterator<Item = &Product> {
         self.left.products.iter().chain(&self.right.products)
+    }
+
+    /// Whether it speaks of what a buffer holds, which only the checked device looks at.
+    pub fn is_of_contents(&self) -> bool {
+        let numbers = self.products().flat_map(|p| &p.numbers);
+        numbers
+            .into_iter()
+            .any(|n| matches!(n, LaunchNumber::Field(..)))
     }
 
     /// The numbers that it speaks of, each once, in order.
@@ -394,6 +536,35 @@ impl Words<'_> {
         }
     }
 
+    /// `params.width`, or with sigils `%params[0].width`, as what is loaded from; `n[0]` where the element is no struct.
+    fn field(&self, i: u32, location: u32) -> String {
+        let mut text = self.param(i);
+        let Some(field) = Field::of(self.module, self.kernel, i, location) else {
+            return format!("{text}[0]");
+        };
+        let is_struct = matches!(field.path.first(), Some(FieldStep::Field(..)));
+        if self.sigils || !is_struct {
+            text += "[0]";
+        }
+        for step in &field.path {
+            text.push('.');
+            match *step {
+                FieldStep::Field(id, number) => {
+                    let def = self.module.structs.get(id.0 as usize);
+                    let name = def.and_then(|def| def.fields.get(number as usize));
+                    let name = name.map_or("", |(name, _)| &**name);
+                    text += &*if self.sigils {
+                        name_text(name)
+                    } else {
+                        name.into()
+                    };
+                }
+                FieldStep::Component(number) => text += COMPONENTS[number as usize & 3],
+            }
+        }
+        text
+    }
+
     fn number(&self, number: LaunchNumber) -> String {
         match number {
             LaunchNumber::Argument(i) => self.param(i),
@@ -404,11 +575,25 @@ impl Words<'_> {
             LaunchNumber::Length(i) => format!("length({})", self.param(i)),
             LaunchNumber::Texels(i, d) => format!("{}({})", extent_name(d), self.param(i)),
             LaunchNumber::Levels(i) => format!("levels({})", self.param(i)),
+            LaunchNumber::Field(i, location) => self.field(i, location),
             LaunchNumber::Element => self.name('%', self.element),
             LaunchNumber::Grid(_) | LaunchNumber::Groups(_) | LaunchNumber::Threadgroup(_) => {
                 number.to_string()
             }
         }
+    }
+}
+
+impl LaunchNumber {
+    /// What it is in the author's names: `params.width`.
+    pub fn in_words(self, module: &Module, kernel: &Kernel) -> String {
+        let words = Words {
+            module,
+            kernel,
+            sigils: false,
+            element: "",
+        };
+        words.number(self)
     }
 }
 
@@ -424,6 +609,7 @@ impl fmt::Display for LaunchNumber {
             LaunchNumber::Length(i) => write!(f, "the length of argument {i}"),
             LaunchNumber::Texels(i, d) => write!(f, "the {} of argument {i}", extent_name(*d)),
             LaunchNumber::Levels(i) => write!(f, "the levels of argument {i}"),
+            LaunchNumber::Field(i, _) => write!(f, "a field of argument {i}"),
             LaunchNumber::Element => f.write_str("the element"),
         }
     }

@@ -45,7 +45,10 @@ fn look(launches: &Launches) -> Option<f64> {
     let dispatch = [1u64 << 20, 1 << 12, 256, 1 << 60, 1];
     let number = |number| {
         let place = match number {
-            Number::Grid(Dim::X) | Number::Argument(_) | Number::Constant(_) => 0,
+            Number::Grid(Dim::X)
+            | Number::Argument(_)
+            | Number::Constant(_)
+            | Number::Field(..) => 0,
             Number::Groups(Dim::X) | Number::Texels(..) | Number::Levels(_) => 1,
             Number::Threadgroup(Dim::X) => 2,
             Number::Length(_) => 3,
@@ -78,6 +81,7 @@ fn required(condition: &Condition) -> Required {
         Number::Length(i) => LaunchNumber::Length(i as u32),
         Number::Texels(i, d) => LaunchNumber::Texels(i as u32, d),
         Number::Levels(i) => LaunchNumber::Levels(i as u32),
+        Number::Field(i, location) => LaunchNumber::Field(i as u32, location),
     };
     let sum = |term: &Term| Sum {
         products: vec![Product {
@@ -89,6 +93,11 @@ fn required(condition: &Condition) -> Required {
     let one = |number: &Number| sum(&Term::of(1, [*number]));
     let (left, relation, right) = match condition {
         Condition::AtMost(term, bound) => (sum(term), Relation::LessEqual, sum(bound)),
+        Condition::Together(a, b, bound) => {
+            let mut both = sum(a);
+            both.products.extend(sum(b).products);
+            (both, Relation::LessEqual, sum(&Term::of(*bound, [])))
+        }
         Condition::Below(number, bound) => {
             (one(number), Relation::LessEqual, sum(&Term::of(*bound, [])))
         }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use invar_ir::texture::extent_name;
-use invar_ir::{Dim, InstKind, Kernel, Memory, Module, ParamKind, Type};
+use invar_ir::{Dim, InstKind, Kernel, LaunchNumber, Memory, Module, ParamKind, Type};
 
 use crate::kernel::Subject;
 use crate::launch::Launch;
@@ -36,6 +36,9 @@ pub enum Number {
     Texels(usize, Dim),
     /// How many levels a texture has, by the place of its parameter.
     Levels(usize),
+    /// An integer that the first element of a buffer holds, such as a field of a struct of parameters: the place of the
+    /// parameter, and which location of the element.
+    Field(usize, u32),
 }
 
 /// A product of numbers and a constant.
@@ -95,6 +98,8 @@ pub enum Condition {
     Below(Number, i128),
     /// The number is a multiple of the constant.
     Multiple(Number, i128),
+    /// The two together are at most the constant.
+    Together(Term, Term, i128),
 }
 
 impl Number {
@@ -108,6 +113,7 @@ impl Number {
             Number::Constant(i) => launch.constants.get(i).copied().flatten(),
             Number::Texels(i, d) => launch.texels.get(&(i, d)).copied(),
             Number::Levels(i) => launch.levels.get(&i).copied(),
+            Number::Field(i, location) => launch.fields.get(&(i, location)).copied(),
         }
     }
 
@@ -125,7 +131,8 @@ impl Number {
             | Number::Constant(_)
             | Number::Grid(_)
             | Number::Groups(_)
-            | Number::Threadgroup(_) => {}
+            | Number::Threadgroup(_)
+            | Number::Field(..) => {}
         }
     }
 
@@ -158,6 +165,7 @@ impl Number {
             Number::Length(i) => subject.length(q, Memory::Param(i as u32)),
             Number::Texels(i, d) => subject.texels(q, Memory::Param(i as u32), d),
             Number::Levels(i) => subject.levels(q, Memory::Param(i as u32)),
+            Number::Field(i, location) => subject.field(q, i, location),
         }
     }
 
@@ -171,7 +179,8 @@ impl Number {
             | Number::Threadgroup(_)
             | Number::Length(_)
             | Number::Texels(..)
-            | Number::Levels(_) => self.name(subject.module, subject.kernel),
+            | Number::Levels(_)
+            | Number::Field(..) => self.name(subject.module, subject.kernel),
         }
     }
 
@@ -185,6 +194,9 @@ impl Number {
             Number::Length(i) => format!("length({})", kernel.params[i].name),
             Number::Texels(i, d) => format!("{}({})", extent_name(d), kernel.params[i].name),
             Number::Levels(i) => format!("levels({})", kernel.params[i].name),
+            Number::Field(i, location) => {
+                LaunchNumber::Field(i as u32, location).in_words(module, kernel)
+            }
         }
     }
 }
@@ -206,6 +218,9 @@ impl Condition {
             Condition::AtMost(term, bound) => term.value(number)? <= bound.value(number)?,
             Condition::Below(one, bound) => number(*one)? <= *bound,
             Condition::Multiple(one, of) => number(*one)? % of == 0,
+            Condition::Together(a, b, bound) => {
+                a.value(number)?.checked_add(b.value(number)?)? <= *bound
+            }
         })
     }
 
@@ -215,7 +230,10 @@ impl Condition {
             Condition::AtMost(term, bound) if bound.factor == 1 && bound.numbers.len() == 1 => {
                 term.of_launch(launch)
             }
-            Condition::AtMost(..) | Condition::Below(..) | Condition::Multiple(..) => None,
+            Condition::AtMost(..)
+            | Condition::Below(..)
+            | Condition::Multiple(..)
+            | Condition::Together(..) => None,
         }
     }
 
@@ -232,7 +250,8 @@ impl Condition {
                 Number::Groups(_)
                 | Number::Threadgroup(_)
                 | Number::Length(_)
-                | Number::Levels(_) => return,
+                | Number::Levels(_)
+                | Number::Field(..) => return,
             };
             q.write_as_times(&number.key(subject), *of, most / of, place);
         }
@@ -248,6 +267,10 @@ impl Condition {
             }
             Condition::Below(number, bound) => {
                 Formula::le(&number.form(subject, q), &Linear::constant(*bound))
+            }
+            Condition::Together(a, b, bound) => {
+                let (a, b) = (a.form(subject, q)?, b.form(subject, q)?);
+                Formula::le(&a.plus(1, &b)?, &Linear::constant(*bound))
             }
             // It is written as that many times another.
             Condition::Multiple(number, of) if q.is_times(&number.key(subject), *of) => None,
@@ -273,6 +296,10 @@ impl Condition {
             Condition::Multiple(number, of) => {
                 format!("{} % {of} == 0", number.name(module, kernel))
             }
+            Condition::Together(a, b, bound) => {
+                let (a, b) = (a.text(module, kernel), b.text(module, kernel));
+                format!("{a} + {b} <= {bound}")
+            }
         }
     }
 
@@ -288,6 +315,7 @@ impl Condition {
                 (term.numbers.len(), term.factor)
             }
             Condition::AtMost(term, _) => (3 + term.numbers.len(), term.factor),
+            Condition::Together(_, b, bound) => (5 + b.numbers.len(), *bound),
             Condition::Below(_, bound) => (6, *bound),
             Condition::Multiple(_, of) => (7, *of),
         }
@@ -309,17 +337,22 @@ pub struct Launches {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look {
     AtMost(Factors, Factors),
+    Together(Factors, Factors, u64),
     Below(u8, u64),
     Multiple(u8, NonZeroU64),
 }
 
-/// A product.
+/// A product: of a constant and of values, where one that is not there is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Factors {
     factor: u64,
     places: [u8; MOST_FACTORS],
-    count: u8,
 }
+
+/// Values by their places, with a 1 at the last.
+type Values = [u64; PLACES];
+const PLACES: usize = 16;
+const ONE: u8 = PLACES as u8 - 1;
 
 /// So many different numbers, and factors of a product, are looked at in 64 bits.
 const MOST_NUMBERS: usize = 12;
@@ -357,7 +390,7 @@ impl Launches {
         let Some(looks) = &self.looks else {
             return self.conditions.iter().all(exact);
         };
-        let mut values = [0; MOST_NUMBERS];
+        let mut values = [1; PLACES];
         for (value, of) in values.iter_mut().zip(&self.numbers) {
             match number(*of) {
                 Some(known) => *value = known,
@@ -383,7 +416,7 @@ impl Look {
                 .filter(|place| usize::from(*place) < MOST_NUMBERS)
         };
         let mut factors = |term: &Term| {
-            let mut places = [0; MOST_FACTORS];
+            let mut places = [ONE; MOST_FACTORS];
             if term.numbers.len() > MOST_FACTORS {
                 return None;
             }
@@ -393,11 +426,13 @@ impl Look {
             Some(Factors {
                 factor: u64::try_from(term.factor).ok()?,
                 places,
-                count: term.numbers.len() as u8,
             })
         };
         Some(match condition {
             Condition::AtMost(term, bound) => Look::AtMost(factors(term)?, factors(bound)?),
+            Condition::Together(a, b, bound) => {
+                Look::Together(factors(a)?, factors(b)?, u64::try_from(*bound).ok()?)
+            }
             Condition::Below(number, bound) => {
                 Look::Below(place(*number)?, u64::try_from(*bound).ok()?)
             }
@@ -409,10 +444,14 @@ impl Look {
     }
 
     /// Whether these values fulfil it; `None` where 64 bits are too few.
-    fn holds(&self, values: &[u64; MOST_NUMBERS]) -> Option<bool> {
-        let value = |place: &u8| values[usize::from(*place)];
+    #[inline]
+    fn holds(&self, values: &Values) -> Option<bool> {
+        let value = |place: &u8| values[usize::from(*place) % PLACES];
         Some(match self {
             Look::AtMost(term, bound) => term.value(values)? <= bound.value(values)?,
+            Look::Together(a, b, bound) => {
+                a.value(values)?.checked_add(b.value(values)?)? <= *bound
+            }
             Look::Below(number, bound) => value(number) <= *bound,
             Look::Multiple(number, of) => value(number) % *of == 0,
         })
@@ -420,12 +459,15 @@ impl Look {
 }
 
 impl Factors {
-    fn value(&self, values: &[u64; MOST_NUMBERS]) -> Option<u64> {
-        let mut product = self.factor;
-        for place in self.places.iter().take(usize::from(self.count)) {
-            product = product.checked_mul(values[usize::from(*place)])?;
+    #[inline]
+    fn value(&self, values: &Values) -> Option<u64> {
+        let [x, y, z] = self.places.map(|place| values[usize::from(place) % PLACES]);
+        let product = self.factor.checked_mul(x)?;
+        // Most have one number.
+        if self.places[1] == ONE {
+            return Some(product);
         }
-        Some(product)
+        product.checked_mul(y)?.checked_mul(z)
     }
 }
 
@@ -456,7 +498,7 @@ impl Vocabulary {
                 Type::Scalar(scalar) => scalar,
                 _several => return false,
             };
-            scalar.is_unsigned_integer() && scalar.bits() >= 32
+            scalar.is_integer() && scalar.bits() >= 32
         };
         let mut scalars = Vec::new();
         for (i, param) in subject.kernel.params.iter().enumerate() {
@@ -466,6 +508,7 @@ impl Vocabulary {
                 scalars.push(Number::Argument(i));
             }
         }
+        scalars.extend(subject.fields_loaded());
         for (i, constant) in subject.module.function_constants.iter().enumerate() {
             if is_count(Type::Scalar(constant.scalar)) {
                 scalars.push(Number::Constant(i));
@@ -681,6 +724,25 @@ impl Vocabulary {
                 for alloc in &subject.kernel.allocs {
                     let bound = i128::from(alloc.length);
                     found.push(Condition::Below(Number::Threadgroup(*d), bound));
+                }
+            }
+        }
+        // What a loop adds to its index in each round does not carry it beyond its type.
+        for bound in subject.strided() {
+            // Nor do places in the grid leave one with a sign.
+            let signed = self.dims.iter().filter(|_| bound < 1 << 32);
+            found.extend(signed.map(|d| Condition::Below(Number::Grid(*d), bound)));
+            for n in &self.scalars {
+                for d in &self.dims {
+                    let together = |term| Condition::Together(Term::of(1, [*n]), term, bound);
+                    found.push(together(Term::of(1, [Number::Grid(*d)])));
+                    found.push(together(match subject.kernel.threadgroup_size {
+                        Some(size) => {
+                            let size = i128::from(size[*d as usize]);
+                            Term::of(size, [Number::Groups(*d)])
+                        }
+                        None => Term::of(1, [Number::Groups(*d), Number::Threadgroup(*d)]),
+                    }));
                 }
             }
         }

@@ -43,13 +43,10 @@ pub fn write(certificates: &[Certificate]) -> String {
             out += "condition ";
             match condition {
                 Condition::AtMost(term, bound) => {
-                    out += "at-most";
-                    for term in [term, bound] {
-                        out += &format!(" {}", term.factor);
-                        for number in &term.numbers {
-                            out += &format!(" {}", number_text(*number));
-                        }
-                    }
+                    out += &format!("at-most{}{}", term_text(term), term_text(bound));
+                }
+                Condition::Together(a, b, bound) => {
+                    out += &format!("together{}{} {bound}", term_text(a), term_text(b));
                 }
                 Condition::Below(number, bound) => {
                     out += &format!("below {} {bound}", number_text(*number));
@@ -69,6 +66,14 @@ pub fn write(certificates: &[Certificate]) -> String {
     out
 }
 
+fn term_text(term: &Term) -> String {
+    let mut text = format!(" {}", term.factor);
+    for number in &term.numbers {
+        text += &format!(" {}", number_text(*number));
+    }
+    text
+}
+
 fn number_text(number: Number) -> String {
     match number {
         Number::Argument(i) => format!("argument.{i}"),
@@ -79,6 +84,7 @@ fn number_text(number: Number) -> String {
         Number::Threadgroup(d) => format!("threadgroup.{}", d.name()),
         Number::Texels(i, d) => format!("texels.{i}.{}", d.name()),
         Number::Levels(i) => format!("levels.{i}"),
+        Number::Field(i, location) => format!("field.{i}.{location}"),
     }
 }
 
@@ -99,6 +105,10 @@ fn read_number(text: &str) -> Option<Number> {
             let mut dims = Dim::ALL.into_iter();
             let dim = dims.find(|d| d.name() == direction)?;
             Some(Number::Texels(place.parse().ok()?, dim))
+        }
+        "field" => {
+            let (place, location) = which.split_once('.')?;
+            Some(Number::Field(place.parse().ok()?, location.parse().ok()?))
         }
         _unknown => None,
     }
@@ -201,6 +211,16 @@ fn read_condition(text: &str) -> Option<Condition> {
             let second = 1 + terms.get(1..)?.iter().position(factors)?;
             let (term, bound) = terms.split_at(second);
             Some(Condition::AtMost(read_term(term)?, read_term(bound)?))
+        }
+        ["together", terms @ .., bound] => {
+            let factors = |word: &&str| word.parse::<i128>().is_ok();
+            let second = 1 + terms.get(1..)?.iter().position(factors)?;
+            let (a, b) = terms.split_at(second);
+            Some(Condition::Together(
+                read_term(a)?,
+                read_term(b)?,
+                bound.parse().ok()?,
+            ))
         }
         ["below", number, bound] => {
             Some(Condition::Below(read_number(number)?, bound.parse().ok()?))

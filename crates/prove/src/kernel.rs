@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use invar_ir::{
     Access, AccessMode, AddressSpace, AtomicOp, Dim, ElementType, Elements, InstKind, Kernel,
-    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, Type,
-    Uniformity, Value, Values, Width, analyse, texture::extent_name,
+    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Step, Type, Uniformity, Value,
+    Values, Width, analyse, texture::extent_name,
 };
 
 use crate::certificate::{self, Proof};
@@ -27,6 +27,8 @@ pub enum Invariant {
     NotAbove,
     /// What it began with, and this much more each round.
     Step(i128),
+    /// The same with a value that is one for all rounds.
+    Stride(Value),
 }
 
 /// An access of a kernel, as the prover sees it.
@@ -156,6 +158,9 @@ pub enum Engine {
     Certificate(HashMap<u128, Proof>),
 }
 
+/// Whether a stride holds under these conditions, and the places of those that it needs.
+pub type Strided = (Vec<Condition>, bool, BTreeSet<usize>);
+
 /// A kernel under proof.
 pub struct Subject<'k> {
     /// Its module.
@@ -183,8 +188,10 @@ pub struct Subject<'k> {
     /// Conditions used by proofs that values do not wrap, of the question at hand.
     pub used: RefCell<BTreeSet<usize>>,
     tables: RefCell<HashMap<Id, Vec<Option<Vec<i128>>>>>,
-    invariants: RefCell<HashMap<(Id, usize), Vec<Invariant>>>,
-    proving_invariant: Cell<bool>,
+    pub(crate) invariants: RefCell<HashMap<(Id, usize), Vec<Invariant>>>,
+    /// Strides that hold under conditions: those, whether it does, and which of them it needs.
+    pub(crate) strides: RefCell<HashMap<(Id, usize), Strided>>,
+    pub(crate) proving_invariant: Cell<bool>,
     /// Sizes that indices stay below.
     pub tops: RefCell<BTreeSet<i128>>,
     /// How many problems were put to the engine.
@@ -299,6 +306,7 @@ impl<'k> Subject<'k> {
             used: RefCell::new(BTreeSet::new()),
             tables: RefCell::new(HashMap::new()),
             invariants: RefCell::new(HashMap::new()),
+            strides: RefCell::new(HashMap::new()),
             proving_invariant: Cell::new(false),
             tops: RefCell::new(BTreeSet::new()),
             asked: Cell::new(0),
@@ -422,7 +430,7 @@ impl<'k> Subject<'k> {
     }
 
     /// A question, with what the kernel requires and the conditions that are assumed.
-    fn query(&self, same: bool) -> (Query, Vec<(usize, usize)>) {
+    pub fn query(&self, same: bool) -> (Query, Vec<(usize, usize)>) {
         let mut q = Query::new(same);
         let mut marks = Vec::new();
         self.prepare_required(&mut q);
@@ -565,7 +573,7 @@ impl<'k> Subject<'k> {
     }
 
     /// What a value is where these are known, if constants say.
-    fn run(&self, value: Value, known: &HashMap<Value, i128>, depth: usize) -> Option<i128> {
+    pub fn run(&self, value: Value, known: &HashMap<Value, i128>, depth: usize) -> Option<i128> {
         if let Some(number) = known.get(&value) {
             return Some(*number);
         }
@@ -606,97 +614,8 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// What holds in every round of an integer that a loop carries: tried, and proved by induction
-    /// (Flanagan and Leino, "Houdini", FME 2001).
-    pub fn invariants(&self, loop_: Id, number: usize) -> Vec<Invariant> {
-        let key = (loop_, number);
-        if let Some(known) = self.invariants.borrow().get(&key) {
-            return known.clone();
-        }
-        // While one is tried nothing else is: it would rest on what is not proved yet.
-        if self.proving_invariant.get() {
-            return Vec::new();
-        }
-        let carried = self.shape.carried(loop_)[number];
-        let is_integer = |scalar: Scalar| scalar.is_integer();
-        if !matches!(self.kernel.ty(carried), Type::Scalar(s) if is_integer(s)) {
-            return Vec::new();
-        }
-        self.proving_invariant.set(true);
-        let mut candidates = vec![Invariant::NotBelow, Invariant::NotAbove];
-        let again = self.shape.exits(loop_, true);
-        if let [(_, values)] = again[..] {
-            candidates.extend(self.step_of(carried, values[number]).map(Invariant::Step));
-        }
-        let mut good = Vec::new();
-        for candidate in candidates {
-            self.invariants.borrow_mut().insert(key, vec![candidate]);
-            let holds = again.iter().all(|(exit, values)| {
-                self.is_kept(loop_, number, candidate, *exit, values[number])
-            });
-            if holds {
-                good.push(candidate);
-            }
-        }
-        self.invariants.borrow_mut().insert(key, good.clone());
-        self.proving_invariant.set(false);
-        good
-    }
-
-    fn step_of(&self, carried: Value, next: Value) -> Option<i128> {
-        let InstKind::Op { op, args, .. } = self.shape.defining(next)? else {
-            return None;
-        };
-        let [a, b] = args[..] else {
-            return None;
-        };
-        let number = |value| self.run(value, &HashMap::new(), 0);
-        match op {
-            Op::Add if a == carried => number(b),
-            Op::Add if b == carried => number(a),
-            Op::Sub if a == carried => number(b).map(|n| -n),
-            _another => None,
-        }
-    }
-
-    fn is_kept(
-        &self,
-        loop_: Id,
-        number: usize,
-        candidate: Invariant,
-        exit: Id,
-        next: Value,
-    ) -> bool {
-        let mut q = Query::new(true);
-        self.prepare_required(&mut q);
-        self.say_required(&mut q);
-        let mut t = Thread::new(1, self.any_rounds(exit));
-        self.reach(&mut q, &mut t, exit);
-        let carried = self.shape.carried(loop_)[number];
-        // The hypothesis, of the round before.
-        let Some(before) = self.int(&mut q, &mut t, carried) else {
-            return false;
-        };
-        let init = self.shape.initial(loop_)[number];
-        let (Some(start), Some(next)) = (
-            self.int(&mut q, &mut t, init),
-            self.int(&mut q, &mut t, next),
-        ) else {
-            return false;
-        };
-        let wrong = match candidate {
-            Invariant::NotBelow => Formula::lt(&next.form, &start.form),
-            Invariant::NotAbove => Formula::lt(&start.form, &next.form),
-            Invariant::Step(step) => {
-                let stepped = before.form.shifted(step);
-                stepped.and_then(|s| Formula::ne(&next.form, &s))
-            }
-        };
-        wrong.is_some_and(|wrong| self.excludes(&q, &t, wrong))
-    }
-
     /// Any round of every loop around an instruction.
-    fn any_rounds(&self, id: Id) -> Rounds {
+    pub fn any_rounds(&self, id: Id) -> Rounds {
         let loops = self.shape.loops_around(id).into_iter();
         loops.map(|l| (l, Round::Any)).collect()
     }
@@ -964,6 +883,18 @@ impl<'k> Subject<'k> {
             launch.levels.extend(levels.map(|n| (i, n)));
             let samples = value(&format!("samples({})", param.name));
             launch.samples.extend(samples.map(|n| (i, n)));
+        }
+        for ((memory, way), loads) in &q.loads {
+            let Memory::Param(place) = memory else {
+                continue;
+            };
+            for (at, loaded) in loads {
+                let at: Option<Vec<i128>> = at.iter().map(|form| form.value(values)).collect();
+                let number = at.and_then(|at| self.field_at(*place, way, &at));
+                if let (Some(location), Some(loaded)) = (number, loaded.value(values)) {
+                    launch.fields.insert((*place as usize, location), loaded);
+                }
+            }
         }
         for constant in &self.module.function_constants {
             launch.constants.push(value(&format!("@{}", constant.name)));
@@ -1343,6 +1274,7 @@ fn is_of_launch(name: &str) -> bool {
         "levels(",
         "samples(",
         "elements(",
+        "field ",
         "%",
         "@",
     ];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use invar_interp::case::{Bound, bind};
 use invar_interp::{Arg, CheckOptions, Dispatch, Options, check};
+use invar_ir::requires::Field;
 use invar_ir::text::case::{Expr, ExprKind, Grid, RunCase, cases};
 use invar_ir::{
     ConstantKey, Diagnostic, Diagnostics, Dim, Dimension, ElementType, InstKind, Kernel, Memory,
@@ -28,10 +29,34 @@ pub struct Launch {
     pub levels: BTreeMap<usize, i128>,
     /// Samples of their texels.
     pub samples: BTreeMap<usize, i128>,
+    /// What the first element of buffers holds, by the place of the parameter and the location in the element.
+    pub fields: BTreeMap<(usize, u32), i128>,
     /// By function constant.
     pub constants: Vec<Option<i128>>,
     /// Elements of buffers that the dispatch does not write: those that matter.
     pub contents: BTreeMap<Memory, BTreeMap<u64, i128>>,
+}
+
+/// No location of an element behind this is a number of a launch.
+const MOST_LOCATIONS: u32 = 256;
+
+/// The integers with names that the first element of a buffer has which is only read, each with its location.
+fn fields(module: &Module, kernel: &Kernel, place: usize) -> Vec<(u32, Field)> {
+    if !module.is_read_only(kernel, Memory::Param(place as u32)) {
+        return Vec::new();
+    }
+    let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) =
+        &kernel.params[place].kind
+    else {
+        return Vec::new();
+    };
+    let count = element
+        .extent(&module.structs)
+        .map_or(0, |e| e.location_count);
+    let all = 0..(count as u32).min(MOST_LOCATIONS);
+    all.filter_map(|at| Some((at, Field::of(module, kernel, place as u32, at)?)))
+        .filter(|(_, field)| field.scalar.is_integer())
+        .collect()
 }
 
 impl Launch {
@@ -117,8 +142,17 @@ pub fn written(module: &Module, kernel: &Kernel, case: &RunCase) -> Launch {
     for (i, param) in kernel.params.iter().enumerate() {
         let given = case.args.iter().find(|(name, _)| *name.name == *param.name);
         launch.numbers[i] = given.and_then(|(_, expr)| elements(kernel, i, expr));
-        if let Some(ExprKind::Texture { shape, .. }) = given.map(|(_, expr)| &expr.kind) {
-            launch.has_texture(i, *shape);
+        match given.map(|(_, expr)| &expr.kind) {
+            Some(ExprKind::Texture { shape, .. }) => launch.has_texture(i, *shape),
+            Some(ExprKind::List(items)) => {
+                for (at, field) in fields(module, kernel, i) {
+                    let literal = items.get(at as usize);
+                    let value = literal.and_then(|l| l.as_const(field.scalar).ok());
+                    let value = value.map(|v| field.scalar.integer(v.bits));
+                    launch.fields.extend(value.map(|v| ((i, at), v)));
+                }
+            }
+            Some(_) | None => {}
         }
     }
     for (i, constant) in module.function_constants.iter().enumerate() {
@@ -193,6 +227,15 @@ pub fn bound(module: &Module, kernel: &Kernel, launch: &Bound) -> Launch {
     for (i, arg) in args.iter().enumerate() {
         if let Arg::Texture(shape, _) = arg {
             launch.has_texture(i, *shape);
+        }
+        if let Some(ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) =
+            kernel.params.get(i).map(|p| &p.kind)
+        {
+            let each = element.extent(&module.structs).map_or(0, |e| e.size_bytes);
+            for (at, field) in fields(module, kernel, i) {
+                let value = field.read(each, arg.bytes());
+                launch.fields.extend(value.map(|v| ((i, at), v)));
+            }
         }
     }
     launch
@@ -370,6 +413,9 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
                 let known = launch.contents.get(&memory);
                 let is_required = has_required_contents(kernel, i);
                 match (known, element) {
+                    (_, element) if let Some(text) = fields_text(module, (i, element), launch) => {
+                        text
+                    }
                     (known, ElementType::Value(Type::Scalar(_))) if is_required => {
                         contents(length, known)
                     }
@@ -399,6 +445,37 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
         constants,
         simdgroup: None,
     })
+}
+
+/// The elements of a buffer whose first holds numbers of the launch, each scalar by itself; `None` if it holds none that
+/// are known.
+fn fields_text(
+    module: &Module,
+    (place, element): (usize, &ElementType),
+    launch: &Launch,
+) -> Option<String> {
+    let range = (place, 0)..=(place, u32::MAX);
+    let mut known = launch.fields.range(range).peekable();
+    known.peek()?;
+    if matches!(element, ElementType::Value(Type::Scalar(_))) {
+        return None;
+    }
+    let locations = element.locations(&module.structs);
+    let length = launch.numbers.get(place).copied().flatten().unwrap_or(1);
+    let count = length.checked_mul(locations.len() as i128)?;
+    if !(1..=MAX_LISTED).contains(&count) {
+        return None;
+    }
+    let known: BTreeMap<u32, i128> = known.map(|((_, at), value)| (*at, *value)).collect();
+    let all = (0..count as u32).map(|at| {
+        let scalar = locations[at as usize % locations.len()].1;
+        match known.get(&at) {
+            Some(value) => value.to_string(),
+            None if scalar == Scalar::Bool => "false".to_string(),
+            None => "1".to_string(),
+        }
+    });
+    Some(format!("[{}]", all.collect::<Vec<_>>().join(", ")))
 }
 
 /// The texture of a launch in the words of a `; run:` line: of zeros, with these sizes where they are known.

@@ -16,6 +16,7 @@
 pub mod certificate;
 pub mod condition;
 pub mod file;
+mod invariants;
 mod kernel;
 pub mod launch;
 pub mod linear;

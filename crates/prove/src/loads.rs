@@ -1,10 +1,16 @@
 //! Loads from what the dispatch does not write: each gives what its index and its way into the element say, so two of
 //! one place give the same. A component of a vector that is loaded is as the load of that component.
 //!
+//! Integers that the first element of a buffer holds are numbers of the launch: fields of a struct of parameters.
+//!
 //! Deliberately absent: what memory holds, but for what the kernel requires of it.
 
-use invar_ir::{Memory, Place, Scalar, Step, Type, Width};
+use std::collections::HashMap;
 
+use invar_ir::requires::{Field, FieldStep};
+use invar_ir::{ElementType, InstKind, Memory, Op, Place, Scalar, Step, Type, Width};
+
+use crate::condition::Number;
 use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query, Way};
@@ -45,6 +51,134 @@ impl Subject<'_> {
         self.load(q, (place.memory, way), (at, &index), scalar)
     }
 
+    /// What the first element of a buffer holds at one of its locations.
+    pub fn field(&self, q: &mut Query, place: usize, location: u32) -> Int {
+        let found = Field::of(self.module, self.kernel, place as u32, location);
+        let loaded = found.and_then(|field| {
+            let (mut way, mut at) = (Way::new(), vec![Linear::constant(0)]);
+            for step in &field.path {
+                match *step {
+                    FieldStep::Field(_, number) => way.push(Some(number)),
+                    FieldStep::Component(number) => {
+                        way.push(None);
+                        at.push(Linear::constant(number.into()));
+                    }
+                }
+            }
+            let object = (Memory::Param(place as u32), way);
+            self.load(q, object, (at, &Int::constant(0)), field.scalar)
+        });
+        // Numbers too large for a fact: anything.
+        loaded.unwrap_or_else(|| {
+            let key = format!("any number of {place} at {location}");
+            q.symbol(&key, -(1 << 63), 1 << 64)
+        })
+    }
+
+    /// The numbers with names that it loads from the first elements of buffers that it only reads.
+    pub fn fields_loaded(&self) -> Vec<Number> {
+        let mut found = Vec::new();
+        for statement in &self.shape.statements {
+            let number = match &statement.inst.kind {
+                InstKind::Load(place) => self.field_number(place, None),
+                InstKind::Op {
+                    op: Op::Extract,
+                    args,
+                    ..
+                } => match (self.shape.defining(args[0]), self.constant_of(args[1])) {
+                    (Some(InstKind::Load(place)), Some(part)) => {
+                        self.field_number(place, Some(part))
+                    }
+                    _computed => None,
+                },
+                _another => None,
+            };
+            if let Some(number) = number
+                && !found.contains(&number)
+            {
+                found.push(number);
+            }
+        }
+        found
+    }
+
+    /// The number that a load gives, or a component of what it gives.
+    fn field_number(&self, place: &Place, component: Option<i128>) -> Option<Number> {
+        let Memory::Param(param) = place.memory else {
+            return None;
+        };
+        let is_first = self.constant_of(place.index) == Some(0);
+        if !is_first
+            || place.width != Width::One
+            || !self.module.is_read_only(self.kernel, place.memory)
+        {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for step in &place.path {
+            parts.push(match step {
+                Step::Field(number) => *number as usize,
+                Step::Index(value) => usize::try_from(self.constant_of(*value)?).ok()?,
+            });
+        }
+        parts.extend(component.and_then(|c| usize::try_from(c).ok()));
+        let (location, scalar) = self.place_of_scalar(param, parts)?;
+        let is_count = scalar.is_integer() && scalar.bits() >= 32;
+        is_count.then_some(Number::Field(param as usize, location))
+    }
+
+    /// Where a path of fields and a component leads in the first element of a buffer, and to which scalar.
+    fn place_of_scalar(&self, param: u32, path: Vec<usize>) -> Option<(u32, Scalar)> {
+        let structs = &self.module.structs;
+        let mut at = self
+            .module
+            .memory(self.kernel, Memory::Param(param))?
+            .element
+            .clone();
+        let mut location = 0;
+        for part in path {
+            match &at {
+                ElementType::Struct(id) => {
+                    let fields = &structs.get(id.0 as usize)?.fields;
+                    for (_, before) in fields.get(..part)? {
+                        location += before.extent(structs)?.location_count;
+                    }
+                    at = fields.get(part)?.1.clone();
+                }
+                ElementType::Value(Type::Vector(scalar, count)) if part < usize::from(*count) => {
+                    location += part as u64;
+                    at = ElementType::Value(Type::Scalar(*scalar));
+                }
+                ElementType::Value(_) | ElementType::Array(..) => return None,
+            }
+        }
+        let ElementType::Value(Type::Scalar(scalar)) = at else {
+            return None;
+        };
+        Some((u32::try_from(location).ok()?, scalar))
+    }
+
+    /// Which location of a buffer's first element is reached by a way with these indices, if it has a name.
+    pub fn field_at(&self, param: u32, way: &Way, at: &[i128]) -> Option<u32> {
+        let (0, mut rest) = (*at.first()?, at[1..].iter()) else {
+            return None;
+        };
+        let mut path = Vec::new();
+        for step in way {
+            path.push(match step {
+                Some(field) => usize::try_from(*field).ok()?,
+                None => usize::try_from(*rest.next()?).ok()?,
+            });
+        }
+        self.place_of_scalar(param, path)
+            .map(|(location, _)| location)
+    }
+
+    /// What a value is, if constants say.
+    fn constant_of(&self, value: invar_ir::Value) -> Option<i128> {
+        self.run(value, &HashMap::new(), 0)
+    }
+
     fn load(
         &self,
         q: &mut Query,
@@ -59,7 +193,14 @@ impl Subject<'_> {
             return Some(Int { form, low, high });
         }
         let (memory, way) = &object;
-        let key = format!("contents {memory:?} {way:?} {}", before.len());
+        // What may be a number of the launch is looked for small.
+        let is_first = at.first().and_then(Linear::as_constant) == Some(0);
+        let kind = if is_first && !way.is_empty() {
+            "field"
+        } else {
+            "contents"
+        };
+        let key = format!("{kind} {memory:?} {way:?} {}", before.len());
         let loaded = q.symbol(&key, low, high);
         for (other, its) in &before {
             let mut either = vec![Formula::eq(its, &loaded.form)?];

@@ -116,6 +116,12 @@ enum Goal {
     Race(usize),
 }
 
+/// Whether more is known of a kernel under a condition, that a loop makes strides, so that launches in which a goal
+/// failed before say nothing.
+fn tells_more(condition: &Condition) -> bool {
+    matches!(condition, Condition::Together(..))
+}
+
 struct Session<'s, 'k> {
     subject: &'s Subject<'k>,
     verified: &'s Verified,
@@ -552,7 +558,8 @@ impl Session<'_, '_> {
             more.all(|condition| condition.holds(launch) == Some(true))
         };
         let spent = self.patience == 0 || self.is_spent(1);
-        if spent || failing.iter().any(explained) {
+        let tells_more = others.iter().any(tells_more);
+        if spent || !tells_more && failing.iter().any(explained) {
             return None;
         }
         let mut all = before.to_vec();
@@ -567,11 +574,11 @@ impl Session<'_, '_> {
         self.hurry_if_late();
         let used = match finding {
             Finding::Excluded(used) => used,
-            Finding::Possible(launch) => {
+            Finding::Possible(launch) if !tells_more => {
                 failing.push(*launch);
                 return None;
             }
-            Finding::Open => {
+            Finding::Possible(_) | Finding::Open => {
                 self.patience -= 1;
                 return None;
             }
@@ -600,7 +607,8 @@ impl Session<'_, '_> {
             more.iter()
                 .all(|condition| condition.holds(launch) == Some(true))
         };
-        if self.attempts == 0 || failing.iter().any(explained) {
+        let tells_more = more.iter().any(tells_more);
+        if self.attempts == 0 || !tells_more && failing.iter().any(explained) {
             return false;
         }
         self.attempts -= 1;
@@ -624,6 +632,7 @@ impl Session<'_, '_> {
                 self.inferred = true;
                 return true;
             }
+            Finding::Possible(_) if tells_more => {}
             Finding::Possible(launch) => failing.push(*launch),
             Finding::Open => {}
         }

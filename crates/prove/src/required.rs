@@ -25,6 +25,7 @@ impl Number {
             LaunchNumber::Threadgroup(dim) => Number::Threadgroup(dim),
             LaunchNumber::Texels(place, dim) => Number::Texels(place as usize, dim),
             LaunchNumber::Levels(place) => Number::Levels(place as usize),
+            LaunchNumber::Field(place, location) => Number::Field(place as usize, location),
             LaunchNumber::Element => return None,
         })
     }

@@ -674,7 +674,7 @@ impl Subject<'_> {
             return Some(Val::Int(int));
         }
         let start = self.int(q, t, init)?;
-        for invariant in self.invariants(id, number) {
+        for invariant in self.invariants_now(id, number) {
             let key = format!("{:?} {invariant:?} {:?}", int.form, start.form);
             let fact = match invariant {
                 Invariant::NotBelow => {
@@ -688,6 +688,12 @@ impl Subject<'_> {
                 Invariant::Step(step) => {
                     let round = self.round(q, t, id)?;
                     let form = start.form.plus(step, &round.form);
+                    form.and_then(|form| Formula::eq(&int.form, &form))
+                }
+                Invariant::Stride(stride) => {
+                    let (round, stride) = (self.round(q, t, id)?, self.int(q, t, stride)?);
+                    let far = q.product(&stride.form, &round.form);
+                    let form = far.and_then(|far| far.plus(1, &start.form));
                     form.and_then(|form| Formula::eq(&int.form, &form))
                 }
             };
@@ -744,7 +750,7 @@ impl Subject<'_> {
                         int.high = int.high.min(start.high);
                         Formula::le(&int.form, &start.form)
                     }
-                    Invariant::Step(_) => None,
+                    Invariant::Step(_) | Invariant::Stride(_) => None,
                 };
                 if q.first_time(&key) {
                     q.say(fact);

@@ -12,6 +12,7 @@ use crate::module::{Kernel, Module, ParamKind};
 use crate::ops::Dim;
 use crate::requires::{
     Comparison, LaunchNumber, MAX_NUMBER, Product, Relation, Required, Requirement, Sum,
+    location_of,
 };
 use crate::rules::Rule;
 use crate::span::Span;
@@ -351,7 +352,13 @@ impl<'a> Parser<'a> {
                 return self.required_constant(names, word, span);
             }
         }
+        if let Some(field) = self.dotted_field(names)? {
+            return Ok(field);
+        }
         let (place, span) = self.parameter_number(names, NUMBER)?;
+        if self.at("[") || !names.sigils && self.at(".") {
+            return self.field(names, place, span);
+        }
         let param = &names.kernel.params[place];
         match param.kind {
             ParamKind::Scalar { .. } => Ok(LaunchNumber::Argument(place as u32)),
@@ -376,6 +383,65 @@ impl<'a> Parser<'a> {
                 Err(self.error(Diagnostic::error(Rule::TypeMismatch, span, message).help(help)))
             }
         }
+    }
+
+    /// In the text form `%params.width` is one name: that of a field, where no parameter has it.
+    fn dotted_field(&mut self, names: &Names<'_>) -> Parsed<Option<LaunchNumber>> {
+        let Kind::Value(Name::Named(name)) = &self.token.kind else {
+            return Ok(None);
+        };
+        let name = name.to_string();
+        let params = &names.kernel.params;
+        let place = |name: &str| params.iter().position(|p| *p.name == *name);
+        let (Some((first, rest)), None) = (name.split_once('.'), place(&name)) else {
+            return Ok(None);
+        };
+        let Some(place) = place(first) else {
+            return Ok(None);
+        };
+        let span = self.bump().span();
+        let path: Vec<String> = rest.split('.').map(str::to_string).collect();
+        self.located(names, (place, span), &path).map(Some)
+    }
+
+    /// The way into the first element of a buffer: `[0].width`, `.width`.
+    fn field(&mut self, names: &Names<'_>, place: usize, span: Span) -> Parsed<LaunchNumber> {
+        if self.accept("[") {
+            if self.number("0, the first element")? != 0 {
+                let message = "a requirement of an element that is not the first".to_string();
+                let help = "require something of `each` element, or of the first";
+                return Err(self.error(Diagnostic::error(Rule::Syntax, span, message).help(help)));
+            }
+            self.expect("]")?;
+        }
+        let mut path = Vec::new();
+        while self.accept(".") {
+            let name = match &self.token.kind {
+                Kind::Word(name) => (*name).to_string(),
+                Kind::Quoted(name) => name.to_string(),
+                _other => return self.unexpected("the name of a field"),
+            };
+            self.bump();
+            path.push(name);
+        }
+        self.located(names, (place, span), &path)
+    }
+
+    fn located(
+        &mut self,
+        names: &Names<'_>,
+        (place, span): (usize, Span),
+        path: &[String],
+    ) -> Parsed<LaunchNumber> {
+        let (module, kernel, param) = (names.module, names.kernel, place as u32);
+        if let Some(location) = location_of(module, kernel, param, path) {
+            return Ok(LaunchNumber::Field(param, location));
+        }
+        let name = shorten(&kernel.params[place].name);
+        let path = path.join(".");
+        let message = format!("`{name}` has no number `{}`", shorten(&path));
+        let help = "name an integer field of the struct that a buffer holds, or a component of a vector in it";
+        Err(self.error(Diagnostic::error(Rule::UndefinedName, span, message).help(help)))
     }
 
     fn required_constant(

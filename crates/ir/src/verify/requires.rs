@@ -4,8 +4,8 @@ use super::{Errors, MALFORMED_HELP};
 use crate::diagnostic::Diagnostic;
 use crate::module::{Access, Kernel, Module, ParamKind};
 use crate::requires::{
-    Comparison, LaunchNumber, MAX_FACTORS, MAX_NUMBER, MAX_PRODUCTS, MAX_REQUIREMENTS, Required,
-    Requirement,
+    Comparison, Field, LaunchNumber, MAX_FACTORS, MAX_NUMBER, MAX_PRODUCTS, MAX_REQUIREMENTS,
+    Required, Requirement,
 };
 use crate::rules::Rule;
 use crate::types::ElementType;
@@ -75,8 +75,45 @@ impl Check<'_> {
 
     /// What a buffer holds is known if nothing writes it meanwhile, and numbers if they are integers.
     fn contents(&mut self, buffer: u32) {
+        let Some(element) = self.held(buffer) else {
+            return;
+        };
+        if !matches!(element, ElementType::Value(ty) if ty.is_integer_scalar()) {
+            let message = format!(
+                "`%{}` holds {}, expected integers",
+                self.kernel.params[buffer as usize].name,
+                element.display(&self.module.structs)
+            );
+            let help = "require something of buffers of integers only";
+            self.error(Rule::InvalidRequirement, message, help);
+        }
+    }
+
+    /// So is a number of its first element.
+    fn field(&mut self, buffer: u32, location: u32) {
+        if self.held(buffer).is_none() {
+            return;
+        }
+        match Field::of(self.module, self.kernel, buffer, location) {
+            None => self.malformed("names a field that is not there"),
+            Some(field) if field.scalar.is_integer() => {}
+            Some(field) => {
+                let name = &self.kernel.params[buffer as usize].name;
+                let message = format!(
+                    "a field of `%{name}` has type {}, expected an integer",
+                    field.scalar
+                );
+                let help = "require something of integers only";
+                self.error(Rule::InvalidRequirement, message, help);
+            }
+        }
+    }
+
+    /// What a buffer holds that nothing writes meanwhile; `None` with an error if it is none.
+    fn held(&mut self, buffer: u32) -> Option<ElementType> {
         let Some(param) = self.kernel.params.get(buffer as usize) else {
-            return self.malformed("names a parameter that is not there");
+            self.malformed("names a parameter that is not there");
+            return None;
         };
         let (read, element) = match &param.kind {
             ParamKind::Buffer { access, element } => (*access == Access::Read, element),
@@ -87,7 +124,8 @@ impl Check<'_> {
             | ParamKind::Sampler => {
                 let message = format!("`%{}` holds nothing that a launch gives", param.name);
                 let help = "require something of the elements of a buffer";
-                return self.error(Rule::InvalidRequirement, message, help);
+                self.error(Rule::InvalidRequirement, message, help);
+                return None;
             }
         };
         if !read {
@@ -96,17 +134,10 @@ impl Check<'_> {
                 param.name
             );
             let help = "declare the buffer `read`, or require nothing of what it holds";
-            return self.error(Rule::InvalidRequirement, message, help);
-        }
-        if !matches!(element, ElementType::Value(ty) if ty.is_integer_scalar()) {
-            let message = format!(
-                "`%{}` holds {}, expected integers",
-                param.name,
-                element.display(&self.module.structs)
-            );
-            let help = "require something of buffers of integers only";
             self.error(Rule::InvalidRequirement, message, help);
+            return None;
         }
+        Some(element.clone())
     }
 
     fn comparison(&mut self, comparison: &Comparison, of_each: bool) {
@@ -190,6 +221,7 @@ impl Check<'_> {
                 Some(ParamKind::Texture(texture)) if texture.dimension.has_levels() => {}
                 Some(_) | None => self.malformed("asks for the levels of what has none"),
             },
+            LaunchNumber::Field(i, location) => self.field(i, location),
             LaunchNumber::Element if !of_each => self.malformed("has an element of no buffer"),
             LaunchNumber::Grid(_)
             | LaunchNumber::Groups(_)

@@ -168,6 +168,7 @@ fn fix_requirements(module: &Module, kernel: &mut Kernel, constants: &[i128], er
         | LaunchNumber::Grid(_)
         | LaunchNumber::Groups(_)
         | LaunchNumber::Threadgroup(_)
+        | LaunchNumber::Field(..)
         | LaunchNumber::Element => None,
     };
     let mut requires = std::mem::take(&mut kernel.requires);

@@ -73,6 +73,8 @@ impl Conditions {
                         set(launch, *number, *bound);
                     }
                 }
+                // What is drawn is small.
+                Condition::Together(..) => {}
                 Condition::Multiple(number, of) => {
                     if let Some(n) = number.of(launch) {
                         set(launch, *number, (n + of - 1) / of * of);
@@ -96,7 +98,7 @@ fn set(launch: &mut Launch, number: Number, to: i128) {
         Number::Argument(i) => launch.numbers[i] = Some(to),
         Number::Constant(i) => launch.constants[i] = Some(to),
         Number::Grid(d) if to >= 1 => launch.grid[d as usize] = Some(to),
-        Number::Grid(_) | Number::Groups(_) | Number::Threadgroup(_) => {}
+        Number::Grid(_) | Number::Groups(_) | Number::Threadgroup(_) | Number::Field(..) => {}
         Number::Length(_) | Number::Texels(..) | Number::Levels(_) => number.set(launch, to),
     }
 }

@@ -189,3 +189,60 @@ fn s5_the_checkers_look_at_numbers_and_at_what_buffers_hold() {
         )
     );
 }
+
+#[test]
+fn s5_fields_of_what_is_only_read_are_numbers() {
+    let source = |requires: &str, run: &str| {
+        format!(
+            "struct @Size {{ scale: f32, width: u32, at: i32x2 }}
+            kernel @k(%size: device read @Size, %n: constant u32, %y: device write u32) {requires} {{
+                %i = thread_position_in_grid x
+                %zero = const u32 0
+                %width = load %size[%zero].width
+                %inside = lt %i, %width
+                if %inside {{
+                    store %y[%i], %i
+                }}
+            }}\n{run}\n"
+        )
+    };
+    // What is found is said of the field, in the author's names.
+    let found = report(&source("", ""));
+    assert_eq!(found.verdict, Verdict::Proved, "{:?}", found.doubts);
+    let texts = ["1 <= length(size)", "size.width <= length(y)"];
+    assert_eq!(found.texts, texts);
+    // It can be written as it stands, in the text form with the sigils.
+    let requires =
+        "requires(1 <= length(%size), %size.width <= length(%y), %size.at.y + %n[0] < 4)";
+    let proved = fixed(&source(requires, ""));
+    assert_eq!(proved.verdict, Verdict::Proved, "{:?}", proved.doubts);
+    let beyond = requires.replace("%size.width <= length(%y)", "%size.width <= length(%y) + 1");
+    let broken = fixed(&source(&beyond, ""));
+    assert_eq!(broken.verdict, Verdict::Broken, "{:?}", broken.doubts);
+    let run = |size: &str| {
+        let run = format!("; run: @k(size = {size}, n = [1], y = zeros(3)) grid(3) threadgroup(2)");
+        let source = source(requires, &run);
+        let module = module(&source);
+        let cases = text::cases(&source).expect("its directives");
+        let mut no_files = |name: &str, _: &_| Err(format!("no file {name}"));
+        let bound = bind(&module, &cases[0], &RunOptions::default(), &mut no_files);
+        let bound = bound.expect("it binds");
+        let (dispatch, args) = (&bound.dispatch, &bound.args);
+        let found = check(&module, "k", dispatch, args, &Default::default());
+        found
+            .map(|_| ())
+            .map_err(|errors| errors.0[0].message.clone())
+    };
+    assert_eq!(run("[0.5, 3, 9, 2]"), Ok(()));
+    let refused = |message: &str| Err(message.to_string());
+    assert_eq!(
+        run("[0.5, 4, 9, 2]"),
+        refused(
+            "kernel `k` requires size.width <= length(y), but size.width is 4 and length(y) is 3"
+        )
+    );
+    assert_eq!(
+        run("[0.5, 3, 9, 3]"),
+        refused("kernel `k` requires size.at.y + n[0] < 4, but size.at.y is 3 and n[0] is 1")
+    );
+}

@@ -512,8 +512,11 @@ impl NativeProgram {
                 (Arg::ThreadgroupLength(length), _) => Some(*length),
                 (Arg::Scalar(_), _) => None,
             },
-            // Function constants are values, and textures buffers, before code is made.
-            Number::Constant(_) | Number::Texels(..) | Number::Levels(_) => None,
+            // Function constants are values, and textures buffers, before code is made. What buffers hold is not
+            // known before the dispatches in front of this one have run.
+            Number::Constant(_) | Number::Texels(..) | Number::Levels(_) | Number::Field(..) => {
+                None
+            }
         };
         let checks = lengths().any(is_long) || !proved.have(&number);
         #[cfg(feature = "testing")]

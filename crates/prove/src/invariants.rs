@@ -1,0 +1,203 @@
+//! What holds of the integers that a loop carries, in every round.
+//!
+//! A loop whose index grows by one value in all rounds, such as the threads of the grid, counts as a `for` where the index
+//! does not leave its type; that may need conditions on the launch, so it is tried anew under those at hand.
+
+use std::collections::{BTreeSet, HashMap};
+
+use invar_ir::{InstKind, Op, Scalar, Type, Value};
+
+use crate::kernel::{Invariant, Subject};
+use crate::linear::Formula;
+use crate::query::Query;
+use crate::shape::Id;
+use crate::value::{Thread, range};
+
+impl Subject<'_> {
+    /// What holds in every round of an integer that a loop carries: tried, and proved by induction
+    /// (Flanagan and Leino, "Houdini", FME 2001).
+    pub fn invariants(&self, loop_: Id, number: usize) -> Vec<Invariant> {
+        let key = (loop_, number);
+        if let Some(known) = self.invariants.borrow().get(&key) {
+            return known.clone();
+        }
+        // While one is tried nothing else is: it would rest on what is not proved yet.
+        if self.proving_invariant.get() {
+            return Vec::new();
+        }
+        let carried = self.shape.carried(loop_)[number];
+        let is_integer = |scalar: Scalar| scalar.is_integer();
+        if !matches!(self.kernel.ty(carried), Type::Scalar(s) if is_integer(s)) {
+            return Vec::new();
+        }
+        self.proving_invariant.set(true);
+        let mut candidates = vec![Invariant::NotBelow, Invariant::NotAbove];
+        let again = self.shape.exits(loop_, true);
+        if let [(_, values)] = again[..] {
+            candidates.extend(self.step_of(carried, values[number]).map(Invariant::Step));
+            let stride = self.stride_of(loop_, carried, values[number]);
+            candidates.extend(stride.map(Invariant::Stride));
+        }
+        let mut good = Vec::new();
+        for candidate in candidates {
+            // That of strides is not needed to see that another is made.
+            let hypothesis = match candidate {
+                Invariant::Stride(_) => Vec::new(),
+                candidate => vec![candidate],
+            };
+            self.invariants.borrow_mut().insert(key, hypothesis);
+            let holds = again.iter().all(|(exit, values)| {
+                let q = Query::new(true);
+                self.is_kept(q, (loop_, number), candidate, (*exit, values[number]))
+            });
+            if holds {
+                good.push(candidate);
+            }
+        }
+        self.invariants.borrow_mut().insert(key, good.clone());
+        self.proving_invariant.set(false);
+        good
+    }
+
+    fn step_of(&self, carried: Value, next: Value) -> Option<i128> {
+        let InstKind::Op { op, args, .. } = self.shape.defining(next)? else {
+            return None;
+        };
+        let [a, b] = args[..] else {
+            return None;
+        };
+        let number = |value| self.run(value, &HashMap::new(), 0);
+        match op {
+            Op::Add if a == carried => number(b),
+            Op::Add if b == carried => number(a),
+            Op::Sub if a == carried => number(b).map(|n| -n),
+            _another => None,
+        }
+    }
+
+    /// As [`Subject::invariants`], and strides that hold under the present conditions.
+    pub fn invariants_now(&self, loop_: Id, number: usize) -> Vec<Invariant> {
+        let mut known = self.invariants(loop_, number);
+        let has_stride = |i: &Invariant| matches!(i, Invariant::Stride(_));
+        let nothing_new = self.conditions.borrow().is_empty() || known.iter().any(has_stride);
+        if nothing_new || self.proving_invariant.get() {
+            return known;
+        }
+        let carried = self.shape.carried(loop_)[number];
+        let again = self.shape.exits(loop_, true);
+        let [(exit, values)] = again[..] else {
+            return known;
+        };
+        let Some(stride) = self.stride_of(loop_, carried, values[number]) else {
+            return known;
+        };
+        let key = (loop_, number);
+        let before = self.strides.borrow().get(&key).cloned();
+        let before = before.filter(|(under, ..)| *under == *self.conditions.borrow());
+        let (_, holds, needs) = before.unwrap_or_else(|| {
+            let used = std::mem::take(&mut *self.used.borrow_mut());
+            self.proving_invariant.set(true);
+            let (mut q, marks) = self.query(true);
+            q.condition_facts = marks;
+            let candidate = Invariant::Stride(stride);
+            let holds = self.is_kept(q, key, candidate, (exit, values[number]));
+            self.proving_invariant.set(false);
+            let needs = std::mem::replace(&mut *self.used.borrow_mut(), used);
+            let found = (self.conditions.borrow().clone(), holds, needs);
+            self.strides.borrow_mut().insert(key, found.clone());
+            found
+        });
+        if holds {
+            self.used.borrow_mut().extend(needs);
+            known.push(Invariant::Stride(stride));
+        }
+        known
+    }
+
+    /// What a loop adds to what it carries in each round, if it is one value for all rounds and no constant.
+    fn stride_of(&self, loop_: Id, carried: Value, next: Value) -> Option<Value> {
+        let InstKind::Op {
+            op: Op::Add, args, ..
+        } = self.shape.defining(next)?
+        else {
+            return None;
+        };
+        let [a, b] = args[..] else {
+            return None;
+        };
+        let other = match carried {
+            carried if a == carried => b,
+            carried if b == carried => a,
+            _another => return None,
+        };
+        let is_one = !self.shape.loops_of(other).contains(&loop_);
+        let is_constant = self.run(other, &HashMap::new(), 0).is_some();
+        (is_one && !is_constant).then_some(other)
+    }
+
+    /// One more than the largest index of each loop that carries one by strides, whose type it may leave.
+    pub fn strided(&self) -> BTreeSet<i128> {
+        let mut found = BTreeSet::new();
+        for loop_ in 0..self.shape.statements.len() {
+            let again = self.shape.exits(loop_, true);
+            let [(_, values)] = again[..] else {
+                continue;
+            };
+            for (carried, next) in self.shape.carried(loop_).iter().zip(values) {
+                let Type::Scalar(scalar) = self.kernel.ty(*carried) else {
+                    continue;
+                };
+                if scalar.is_integer()
+                    && scalar.bits() <= 32
+                    && self.stride_of(loop_, *carried, *next).is_some()
+                {
+                    found.insert(range(scalar).1 + 1);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether an invariant holds at the end of a round if it held at its beginning.
+    fn is_kept(
+        &self,
+        mut q: Query,
+        (loop_, number): (Id, usize),
+        candidate: Invariant,
+        (exit, next): (Id, Value),
+    ) -> bool {
+        // A question under conditions has said it.
+        if q.problem.facts.is_empty() {
+            self.prepare_required(&mut q);
+            self.say_required(&mut q);
+        }
+        let mut t = Thread::new(1, self.any_rounds(exit));
+        self.reach(&mut q, &mut t, exit);
+        let carried = self.shape.carried(loop_)[number];
+        // The hypothesis, of the round before.
+        let Some(before) = self.int(&mut q, &mut t, carried) else {
+            return false;
+        };
+        let init = self.shape.initial(loop_)[number];
+        let (Some(start), Some(next)) = (
+            self.int(&mut q, &mut t, init),
+            self.int(&mut q, &mut t, next),
+        ) else {
+            return false;
+        };
+        let wrong = match candidate {
+            Invariant::NotBelow => Formula::lt(&next.form, &start.form),
+            Invariant::NotAbove => Formula::lt(&start.form, &next.form),
+            Invariant::Step(step) => {
+                let stepped = before.form.shifted(step);
+                stepped.and_then(|s| Formula::ne(&next.form, &s))
+            }
+            Invariant::Stride(stride) => {
+                let stride = self.int(&mut q, &mut t, stride);
+                let stepped = stride.and_then(|s| before.form.plus(1, &s.form));
+                stepped.and_then(|s| Formula::ne(&next.form, &s))
+            }
+        };
+        wrong.is_some_and(|wrong| self.excludes(&q, &t, wrong))
+    }
+}
