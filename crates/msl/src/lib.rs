@@ -15,11 +15,12 @@
 //! Deliberately absent: a reader of C++, which clang is; other stages than compute.
 
 use std::collections::HashMap;
+use std::mem;
 use std::path::PathBuf;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, KernelBuilder, Module, Rule, Span};
-use invar_llvm::foreign::{self, MAX_LOOPS, Unread};
+use invar_llvm::foreign::{self, MAX_LOOPS};
 use invar_wgsl::{Entry, Resource};
 
 mod advice;
@@ -36,6 +37,7 @@ mod objects;
 mod places;
 mod pointers;
 mod rewrite;
+mod shares;
 mod textures;
 mod tokens;
 mod translate;
@@ -44,7 +46,7 @@ pub use advice::in_metal;
 pub use clang::find as find_clang;
 use clang::{Compiled, Failure, Request, Sources};
 pub use invar_wgsl::directives;
-use places::Places;
+use places::{Calls, Places};
 use translate::Translator;
 
 /// A source, and what it is compiled with.
@@ -95,7 +97,7 @@ impl Library {
             return Ok(kept);
         }
         let compiled = self.compiled(&request, sources)?;
-        let all = self.translate(&compiled, &mut |name, _| kernel.is_none_or(|k| k == name))?;
+        let all = self.translate(&compiled, kernel)?;
         if let Some(place) = place.filter(|_| compiled.knows_files && !all.entries.is_empty()) {
             place.store(&all);
         }
@@ -187,49 +189,46 @@ impl Library {
         Ok(compiled)
     }
 
-    fn translate(
-        &self,
-        compiled: &Compiled,
-        choose: &mut dyn FnMut(&str, &str) -> bool,
-    ) -> Result<Kernels, Diagnostics> {
-        let read = || foreign::Module::read(&compiled.ir).map_err(|why| one(unreadable(&why)));
-        let names = kernel_names(&read()?);
-        let mut all = Kernels {
-            module: Module::default(),
-            entries: Vec::new(),
-            refused: Vec::new(),
-            names: names.iter().map(|(name, _)| name.clone()).collect(),
-            constants: compiled.constants.iter().map(|c| c.name.clone()).collect(),
-        };
+    fn translate(&self, compiled: &Compiled, asked: Option<&str>) -> Result<Kernels, Diagnostics> {
+        // What kernels share, and the kernels apart from it: it is copied for each, should that one be refused.
+        let (mut module, mut kernels) = (Module::default(), Vec::new());
+        let (mut entries, mut refused) = (Vec::new(), Vec::new());
         if let Some(file) = compiled.files.values().find(|f| f.name == self.name) {
-            places::source(file, &self.name, &mut all.module);
+            places::source(file, &self.name, &mut module);
         }
-        for (name, symbol) in &names {
-            if !choose(name, &foreign::function_name(symbol)) {
-                continue;
-            }
-            let before = all.module.clone();
-            let function = match read()?.function(symbol) {
-                Ok(function) => function,
-                Err(Unread::Failed(why)) => return Err(one(unreadable(&why))),
-                Err(Unread::Loops(count)) => {
-                    all.refused
-                        .push((name.clone(), one(too_many_loops(name, count))));
-                    continue;
-                }
+        let mut calls = Calls::default();
+        let names = shares::kernels(&compiled.ir, asked, &mut |name, function| {
+            let before = module.clone();
+            let translated = match function {
+                Ok(function) => self.kernel(
+                    mem::take(&mut module),
+                    name,
+                    &function,
+                    compiled,
+                    &mut calls,
+                ),
+                Err(loops) => Err(one(too_many_loops(name, loops))),
             };
-            match self.kernel(all.module, name, &function, compiled) {
-                Ok((module, entry)) => {
-                    all.module = module;
-                    all.entries.push(entry);
+            match translated {
+                Ok((made, entry)) => {
+                    module = made;
+                    kernels.append(&mut module.kernels);
+                    entries.push(entry);
                 }
                 Err(errors) => {
-                    all.module = before;
-                    all.refused.push((name.clone(), errors));
+                    module = before;
+                    calls.keep_first(module.calls.len());
+                    refused.push((name.to_string(), errors));
                 }
             }
-        }
-        Ok(all)
+        });
+        Ok(Kernels {
+            names: names.map_err(|why| one(unreadable(&why)))?,
+            module: Module { kernels, ..module },
+            entries,
+            refused,
+            constants: compiled.constants.iter().map(|c| c.name.clone()).collect(),
+        })
     }
 
     fn kernel(
@@ -238,9 +237,10 @@ impl Library {
         name: &str,
         function: &foreign::Function,
         compiled: &Compiled,
+        calls: &mut Calls,
     ) -> Result<(Module, Entry), Diagnostics> {
         let k = KernelBuilder::new(module, name);
-        let places = Places::new(&compiled.files, &self.name, &function.locations);
+        let places = Places::new(&compiled.files, &self.name, &function.locations, calls);
         let mut t = Translator::new(function, k, places);
         t.at(function.location);
         t.k.kernel_mut().span = t.k.span();
@@ -253,20 +253,17 @@ impl Library {
         let bound = t.declare().map_err(|e| one(without_call(e)))?;
         t.declare_lanes().map_err(|e| one(without_call(e)))?;
         t.body().map_err(|e| one(without_call(e)))?;
-        if uses_lanes(&function.insts) {
+        let uses_lanes = uses_lanes(&function.insts);
+        if uses_lanes {
             t.k.kernel_mut().simdgroup_size = Some(SIMDGROUP);
         }
         let mut module = t.k.finish()?;
         if let Some(kernel) = module.kernels.pop() {
             let kernel = invar_wgsl::simplified(&module, kernel);
-            let mut alone = Module {
-                kernels: vec![kernel],
-                ..module.clone()
-            };
-            let are_active = needs_active(&alone);
-            if let Some(mut kernel) = alone.kernels.pop() {
+            module.kernels.push(kernel);
+            let are_active = uses_lanes && needs_active(&module);
+            for kernel in &mut module.kernels {
                 kernel.active_collectives = are_active;
-                module.kernels.push(kernel);
             }
         }
         let resources = bound.into_iter().map(|b| Resource {
@@ -354,7 +351,8 @@ impl Library {
                 function: String::new(),
                 inlined_at: None,
             }];
-            let mut places = Places::new(&files, &self.name, &location);
+            let mut calls = Calls::default();
+            let mut places = Places::new(&files, &self.name, &location, &mut calls);
             let span = places.span(0, &mut module);
             let is_main = span
                 .source
@@ -402,30 +400,6 @@ fn needs_active(module: &Module) -> bool {
         Ok(_) => false,
         Err(Diagnostics(errors)) => errors.iter().all(|e| e.rule == Rule::CollectiveNotUniform),
     }
-}
-
-/// The kernels of a module, by the names that hosts know them by, with the names that LLVM does.
-fn kernel_names(module: &foreign::Module) -> Vec<(String, String)> {
-    let annotations = module.annotations();
-    let kernels = annotations
-        .iter()
-        .filter(|(_, what, _)| what == "msl.kernel");
-    let mut all = Vec::new();
-    for (symbol, ..) in kernels {
-        let hosts = annotations
-            .iter()
-            .filter(|(s, what, _)| s == symbol && what == "msl.host_name");
-        let mut names: Vec<String> = hosts.filter_map(|(_, _, text)| text.clone()).collect();
-        if names.is_empty() {
-            names.push(foreign::function_name(symbol));
-        }
-        for name in names {
-            if !all.iter().any(|(known, _)| *known == name) {
-                all.push((name, symbol.clone()));
-            }
-        }
-    }
-    all
 }
 
 fn no_kernel(source: &str, asked: Option<&str>, names: &[String]) -> Diagnostic {

@@ -17,7 +17,18 @@ pub(crate) struct Places<'a> {
     known: HashMap<usize, Span>,
     /// Files by the names that locations have.
     read: HashMap<&'a str, Option<Lines<'a>>>,
-    calls: HashMap<(&'a str, Span), CallId>,
+    calls: &'a mut Calls,
+}
+
+/// The calls of a module, which its kernels share.
+#[derive(Default)]
+pub(crate) struct Calls(HashMap<(Arc<str>, Span), CallId>);
+
+impl Calls {
+    /// Forgets all but the first of the module's.
+    pub fn keep_first(&mut self, count: usize) {
+        self.0.retain(|_, call| (call.0 as usize) < count);
+    }
 }
 
 /// A file, and its lines.
@@ -31,6 +42,7 @@ impl<'a> Places<'a> {
         files: &'a HashMap<String, File>,
         main: &'a str,
         locations: &'a [Location],
+        calls: &'a mut Calls,
     ) -> Places<'a> {
         Places {
             files,
@@ -38,7 +50,7 @@ impl<'a> Places<'a> {
             locations,
             known: HashMap::new(),
             read: HashMap::new(),
-            calls: HashMap::new(),
+            calls,
         }
     }
 
@@ -62,22 +74,16 @@ impl<'a> Places<'a> {
         span
     }
 
-    fn call(&mut self, function: &'a str, site: Span, module: &mut Module) -> CallId {
-        if let Some(known) = self.calls.get(&(function, site)) {
-            return *known;
-        }
-        let call = Call {
-            function: function.into(),
-            site,
-        };
-        // Another kernel may have it.
-        let known = module.calls.iter().position(|c| *c == call);
-        let number = CallId(known.unwrap_or(module.calls.len()) as u32);
-        if known.is_none() {
-            module.calls.push(call);
-        }
-        self.calls.insert((function, site), number);
-        number
+    fn call(&mut self, function: &str, site: Span, module: &mut Module) -> CallId {
+        let function: Arc<str> = function.into();
+        *self
+            .calls
+            .0
+            .entry((function.clone(), site))
+            .or_insert_with(|| {
+                module.calls.push(Call { function, site });
+                CallId(module.calls.len() as u32 - 1)
+            })
     }
 
     /// A place in a file, whose text the module gets.

@@ -1,6 +1,6 @@
 //! LLVM IR that another front end made, as plain data.
 //!
-//! [`Module::read`] takes the IR, [`Module::function`] one function of it after passes that make it easy to
+//! [`Module::read`] takes the IR, [`Module::functions`] functions of it after passes that make it easy to
 //! read: every call inlined, variables in registers, loops that say so unrolled. What is given then has no
 //! pointer of LLVM's in it.
 //!
@@ -11,6 +11,7 @@
 mod debug;
 mod passes;
 mod read;
+mod settled;
 mod thread;
 mod types;
 mod unroll;

@@ -14,6 +14,7 @@ use inkwell::llvm_sys::core::{
     LLVMInstructionEraseFromParent, LLVMIsAFunction, LLVMIsDeclaration,
     LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith, LLVMSetLinkage,
 };
+use inkwell::llvm_sys::debuginfo::LLVMGetSubprogram;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use inkwell::llvm_sys::ir_reader::LLVMParseIRInContext;
 use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMValueRef};
@@ -22,8 +23,14 @@ use inkwell::llvm_sys::transforms::pass_builder::{
 };
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
+use super::debug::Debug;
+use super::read::{self, Params};
+use super::settled::Settled;
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
-use super::{Function, read, unroll};
+use super::{Function, unroll};
+
+/// How often loops are written out and what is then known is found: a loop may be inside of another.
+const ROUNDS: usize = 3;
 
 /// A module of LLVM IR.
 pub struct Module {
@@ -56,7 +63,7 @@ const SIMPLIFY: &str = "simplifycfg<bonus-inst-threshold=0;no-forward-switch-con
     no-simplify-cond-branch>";
 
 impl Module {
-    /// Reads LLVM IR, as text or as bitcode, which is given back by [`Module::function`].
+    /// Reads LLVM IR, as text or as bitcode, of which [`Module::functions`] gives functions.
     ///
     /// # Errors
     /// There is no library of LLVM, or what LLVM says is wrong.
@@ -112,16 +119,37 @@ impl Module {
     /// # Errors
     /// There is no such function, it has more than [`MAX_LOOPS`] loops, or a pass failed.
     pub fn function(self, name: &str) -> Result<Function, Unread> {
-        let no_function = || format!("there is no function {name}");
-        let c_name = CString::new(name).map_err(|_| no_function())?;
+        let mut found = Err(Unread::Failed(no_function(name)));
+        self.functions(&[name], &mut |function| {
+            found = function.map_err(Unread::Loops);
+            true
+        })?;
+        found
+    }
+
+    /// Functions with every call inlined, which are given one by one, in the order of their names, as long as the
+    /// taker wants more: or how many loops one has, if these are more than [`MAX_LOOPS`]. The module is used up.
+    ///
+    /// # Errors
+    /// A function is not there, or a pass failed.
+    pub fn functions(
+        self,
+        names: &[&str],
+        take: &mut dyn FnMut(Result<Function, usize>) -> bool,
+    ) -> Result<(), String> {
         // SAFETY: all values are of this module, and none is used after it was erased.
         unsafe {
-            let function = LLVMGetNamedFunction(self.module, c_name.as_ptr());
-            if function.is_null() || LLVMIsDeclaration(function) != 0 {
-                return Err(no_function().into());
+            let mut kept = Vec::new();
+            for name in names {
+                let c_name = CString::new(*name).map_err(|_| no_function(name))?;
+                let function = LLVMGetNamedFunction(self.module, c_name.as_ptr());
+                if function.is_null() || LLVMIsDeclaration(function) != 0 {
+                    return Err(no_function(name));
+                }
+                kept.push(function);
             }
             let computed = self.computed();
-            let params = self.prepare(function);
+            let mut params = self.prepare(&kept);
             for list in [
                 c"llvm.used",
                 c"llvm.compiler.used",
@@ -133,30 +161,50 @@ impl Module {
                     LLVMDeleteGlobal(global);
                 }
             }
-            let round = format!(
-                "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
-                 loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
-            );
+            // What is said of variables is not asked for, and passes would keep it up to date.
             self.run(&format!(
-                "globaldce,always-inline,globaldce,function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
+                "globaldce,strip-nonlinetable-debuginfo,always-inline,globaldce,\
+                 function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
-            let loops = unroll::loops(function);
-            if loops > MAX_LOOPS {
-                return Err(Unread::Loops(loops));
+            let settled = Settled::new(self.context);
+            let mut too_many: HashMap<LLVMValueRef, usize> = HashMap::new();
+            for function in params.keys() {
+                let loops = unroll::loops(*function);
+                if loops > MAX_LOOPS {
+                    too_many.insert(*function, loops);
+                    settled.mark(*function);
+                } else {
+                    unroll::loops_over_registers(self.context, *function);
+                }
             }
-            unroll::loops_over_registers(self.context, function);
+            let mut found = settled.prints(&params);
+            for _ in 0..ROUNDS {
+                self.run(&format!(
+                    "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
+                     loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
+                ))?;
+                found = settled.leave_out(&params, &found);
+            }
+            params.retain(|function, _| !too_many.contains_key(function));
+            settled.take_in(&params);
             self.run(&format!(
-                "{round},{round},{round},function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,\
-                 {SIMPLIFY},loop-simplify,lcssa)"
+                "function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,{SIMPLIFY},loop-simplify,lcssa)"
             ))?;
-            Ok(read::function(&self, function, &params, &computed))
+            for function in kept {
+                let read = |params| read::function(&self, function, params, &computed);
+                let loops = too_many.get(&function).copied().unwrap_or_default();
+                if !take(params.get(&function).map(read).ok_or(loops)) {
+                    break;
+                }
+            }
+            Ok(())
         }
     }
 
     /// The variables to which code gives a value that runs before everything else.
     unsafe fn computed(&self) -> HashSet<String> {
         let mut all = HashSet::new();
-        // SAFETY: as in `function`.
+        // SAFETY: as in `functions`.
         unsafe {
             let mut function = LLVMGetFirstFunction(self.module);
             while !function.is_null() {
@@ -175,12 +223,18 @@ impl Module {
         all
     }
 
-    /// Makes every function but one such that it is inlined and left out then, and takes the annotations of
-    /// variables away; those of the function's parameters are given, by the parameters' names.
-    unsafe fn prepare(&self, kept: LLVMValueRef) -> HashMap<String, Vec<Annotation>> {
-        let mut params: HashMap<String, Vec<Annotation>> = HashMap::new();
-        // SAFETY: as in `function`; instructions are erased when they have no use.
+    /// Makes every function such that it is inlined, and left out then but for those that are kept, and takes the
+    /// annotations of variables away; those of the parameters of what is kept are given, by the parameters' names.
+    unsafe fn prepare(&self, kept: &[LLVMValueRef]) -> HashMap<LLVMValueRef, Params> {
+        // SAFETY: as in `functions`; instructions are erased when they have no use.
         unsafe {
+            let debug = Debug::new(self.context);
+            let of = |function| Params {
+                types: debug.params(LLVMGetSubprogram(function)),
+                annotations: HashMap::new(),
+            };
+            let mut params: HashMap<LLVMValueRef, Params> =
+                kept.iter().map(|f| (*f, of(*f))).collect();
             let kind =
                 |name: &CStr| LLVMGetEnumAttributeKindForName(name.as_ptr(), name.to_bytes().len());
             let inline = LLVMCreateEnumAttribute(self.context, kind(c"alwaysinline"), 0);
@@ -191,23 +245,24 @@ impl Module {
                     for against in [c"noinline", c"optnone"] {
                         LLVMRemoveEnumAttributeAtIndex(function, index, kind(against));
                     }
-                    if function == kept {
-                        LLVMSetLinkage(function, LLVMLinkage::LLVMExternalLinkage);
-                        LLVMRemoveEnumAttributeAtIndex(function, index, kind(c"alwaysinline"));
-                    } else {
-                        LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
-                        LLVMAddAttributeAtIndex(function, index, inline);
-                    }
+                    // One that is kept may be called by another.
+                    LLVMAddAttributeAtIndex(function, index, inline);
+                    let mut own = params.get_mut(&function);
+                    let linkage = match own {
+                        Some(_) => LLVMLinkage::LLVMExternalLinkage,
+                        None => LLVMLinkage::LLVMInternalLinkage,
+                    };
+                    LLVMSetLinkage(function, linkage);
                     self.without_annotations(function, |name, annotation| {
-                        if function == kept {
-                            params.entry(name).or_default().push(annotation);
+                        if let Some(own) = &mut own {
+                            own.annotations.entry(name).or_default().push(annotation);
                         }
                     });
                 }
                 function = LLVMGetNextFunction(function);
             }
+            params
         }
-        params
     }
 
     /// Takes the calls that annotate out of a function.
@@ -216,7 +271,7 @@ impl Module {
         function: LLVMValueRef,
         mut found: impl FnMut(String, Annotation),
     ) {
-        // SAFETY: as in `function`.
+        // SAFETY: as in `functions`.
         unsafe {
             let mut calls = Vec::new();
             for_each(function, |inst| {
@@ -267,6 +322,10 @@ impl Drop for Module {
             LLVMContextDispose(self.context);
         }
     }
+}
+
+fn no_function(name: &str) -> String {
+    format!("there is no function {name}")
 }
 
 /// A message of LLVM's, which is freed.

@@ -31,8 +31,8 @@ use super::debug::Debug;
 use super::passes::Module;
 use super::values::{Annotation, callee, for_each, is_variable, name_of};
 use super::{
-    Binary, Block, Compare, Convert, Element, Function, Global, Inst, Kind, Operand, Ordered,
-    Param, Type,
+    Binary, Block, Compare, Convert, DebugType, Element, Function, Global, Inst, Kind, Operand,
+    Ordered, Param, Type,
 };
 
 struct Reader<'a> {
@@ -45,6 +45,14 @@ struct Reader<'a> {
     out: Function,
 }
 
+/// What was known of a function's parameters before the passes.
+pub(super) struct Params {
+    /// Their types as they were written.
+    pub types: Vec<Option<DebugType>>,
+    /// Their annotations, by their names.
+    pub annotations: HashMap<String, Vec<Annotation>>,
+}
+
 /// Reads a function after the passes.
 ///
 /// # Safety
@@ -52,7 +60,7 @@ struct Reader<'a> {
 pub(super) unsafe fn function(
     module: &Module,
     function: LLVMValueRef,
-    annotations: &HashMap<String, Vec<Annotation>>,
+    params: &Params,
     computed: &HashSet<String>,
 ) -> Function {
     let mut debug = Debug::new(module.context);
@@ -69,14 +77,14 @@ pub(super) unsafe fn function(
         };
         let subprogram = LLVMGetSubprogram(function);
         r.out.location = debug.declaration(subprogram);
-        let mut types = debug.params(subprogram).into_iter();
+        let mut types = params.types.iter().cloned();
         let by_value = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
         for number in 0..LLVMCountParams(function) {
             let param = LLVMGetParam(function, number);
             r.params.insert(param, number as usize);
             let attribute = LLVMGetEnumAttributeAtIndex(function, number + 1, by_value);
             let name = name_of(param);
-            let given = annotations.get(&name).into_iter().flatten();
+            let given = params.annotations.get(&name).into_iter().flatten();
             r.out.params.push(Param {
                 ty: ty(LLVMTypeOf(param)),
                 by_value: (!attribute.is_null())
