@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use invar_ir::{
-    Access, Const, ConstantArray, Dim, ElementType, Memory, Op, Place, Scalar, Step, StructDef,
-    StructId, TextureType, Type, Value, Width,
+    Access, Binding, Const, ConstantArray, Dim, ElementType, Memory, Op, Place, Scalar, Step,
+    StructDef, StructId, TextureType, Type, Value, Width,
 };
 use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
 use smallvec::SmallVec;
@@ -277,6 +277,9 @@ impl Translator<'_> {
                 }
             }
         };
+        if let Some(number) = index {
+            self.k.bind(Binding { group: 0, number });
+        }
         let length = matches!(object.what, What::Fields(..)).then_some(1);
         bound.push(Bound {
             name: param.name.clone(),

@@ -62,3 +62,38 @@ fn deep_sources_are_read_on_small_stacks() {
     let kernels = read.expect("it starts").join().expect("it ends");
     assert_eq!(kernels, Ok(1));
 }
+
+/// Also of what the command reads again after it was printed.
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn buffers_keep_their_numbers() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let text = "#include <metal_stdlib>
+         struct Args { uint count; };
+         kernel void k(constant Args &args [[buffer(4)]], device const float *x [[buffer(2)]],
+                       device float *y [[buffer(0)]], threadgroup float *part [[threadgroup(0)]],
+                       constant uint &by [[buffer(7)]], uint i [[thread_position_in_grid]]) {
+             part[i] = x[i];
+             if (i < args.count) y[i] = part[i] * by;
+         }";
+    let module = read("k.metal", text).expect("a kernel");
+    let printed = module.to_string();
+    let again = invar_ir::text::parse("k.inv", &printed).expect("its text");
+    for module in [&module, &again] {
+        let params = module.kernels[0].params.iter();
+        let bound: Vec<(&str, Option<(u32, u32)>)> = params
+            .map(|p| (&*p.name, p.binding.map(|b| (b.group, b.number))))
+            .collect();
+        let expected = [
+            ("args", Some((0, 4))),
+            ("x", Some((0, 2))),
+            ("y", Some((0, 0))),
+            ("part", None),
+            ("by", Some((0, 7))),
+        ];
+        assert_eq!(bound, expected);
+    }
+}
