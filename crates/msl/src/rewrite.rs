@@ -134,6 +134,11 @@ impl Rewriter<'_> {
                 self.scopes.pop();
             }
             "threadgroup" if !self.qualifies_method(at) => self.variable(at),
+            "=" if self.is(self.t.next(at), "default") => {
+                if let Some(end) = self.defaulted(at) {
+                    return end;
+                }
+            }
             _ if is_space(word) && self.qualifies_method(at) => {
                 if let Some(end) = self.method(at) {
                     return end;
@@ -472,6 +477,10 @@ impl Rewriter<'_> {
         if !self.is(close, ")") {
             return None;
         }
+        if self.is(self.t.next(self.t.next(at)), "default") {
+            self.t.put(at, "");
+            return None;
+        }
         let begin = self.head(at, &[";", "{", "}", ":"])?;
         let key = (self.scope(), self.spelled(begin, at, false));
         if self.methods.insert(key) {
@@ -489,10 +498,89 @@ impl Rewriter<'_> {
         Some(end + 1)
     }
 
+    /// A constructor without parameters that does nothing of its own, up to its `= default`: taken out where it is the
+    /// class's only one. With one that is written C++20 has no list of members for `T {a, b}`, which Metal has.
+    fn defaulted(&mut self, at: usize) -> Option<usize> {
+        let mut close = self.t.previous(at);
+        while is_space(self.t.word(close)) || self.is(close, "const") {
+            close = self.t.previous(close);
+        }
+        let open = self.t.previous(close);
+        if !self.is(close, ")") || !self.is(open, "(") {
+            return None;
+        }
+        let name = self.constructed(open)?;
+        let begin = self.head(at, &[";", "{", "}", ":"])?;
+        let key = (self.scope(), self.spelled(begin, close + 1, false));
+        let is_only = self.is_only_constructor(begin, name);
+        if self.methods.insert(key) && !is_only {
+            return None;
+        }
+        let end = (at..self.t.len()).find(|end| self.is(*end, ";"))? + 1;
+        self.t.blank(begin, end);
+        Some(end)
+    }
+
+    /// The name in front of a parenthesis and of arguments of a template.
+    fn constructed(&self, open: usize) -> Option<&str> {
+        let mut name = self.t.previous(open);
+        if self.is(name, ">") {
+            name = self.t.previous(self.opening(name, "<", ">")?);
+        }
+        let is_name = |word: &str| word.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        Some(self.t.word(name)).filter(|word| is_name(word))
+    }
+
+    /// Whether all constructors of the class around a place are as the compiler makes them.
+    fn is_only_constructor(&self, at: usize, name: &str) -> bool {
+        let (mut start, mut depth) = (at, 0);
+        while let Some(before) = start.checked_sub(1) {
+            start = before;
+            match self.t.word(start) {
+                "}" => depth += 1,
+                "{" if depth == 0 => break,
+                "{" => depth -= 1,
+                _inside => {}
+            }
+        }
+        let end = self.t.closing(start);
+        let mut at = start + 1;
+        while at < end {
+            match self.t.word(at) {
+                "{" => at = self.t.closing(at),
+                "(" => {
+                    let close = self.t.closing(at);
+                    let mut behind = self.t.next(close);
+                    while is_space(self.t.word(behind)) {
+                        behind = self.t.next(behind);
+                    }
+                    let is_made = self.is(behind, "=")
+                        && self.is(self.t.next(behind), "default")
+                        && self.t.next(at) == close;
+                    if self.constructed(at) == Some(name) && !is_made {
+                        return false;
+                    }
+                    at = close;
+                }
+                _other => {}
+            }
+            at += 1;
+        }
+        true
+    }
+
     // ---- variables ----
 
     /// `threadgroup`, where it declares a variable.
     fn variable(&mut self, at: usize) {
+        let mut before = self.t.previous(at);
+        while matches!(self.t.word(before), "const" | "volatile") {
+            before = self.t.previous(before);
+        }
+        // An array as a parameter is an address.
+        if matches!(self.t.word(before), "(" | ",") {
+            return;
+        }
         let (mut end, mut depth, mut found) = (self.t.next(at), 0, false);
         while end < self.t.len() {
             match self.t.word(end) {
@@ -645,6 +733,20 @@ mod tests {
             "f(threadgroup float * x, int y);"
         );
         assert_eq!(of("threadgroup T<A, 2> x;"), "tg_variable T<A, 2> x;");
+        assert_eq!(
+            of("f(int y, threadgroup float x[4]);"),
+            "f(int y, threadgroup float x[4]);"
+        );
+    }
+
+    #[test]
+    fn constructors_that_do_nothing_go_where_there_is_no_other() {
+        let text = "struct A { int x; constexpr A() = default; A() threadgroup = default; };";
+        assert_eq!(of(text), "struct A { int x; };");
+        let text = "struct A { A<T>() = default; A(int x) : x(x) {} int x; };";
+        assert_eq!(of(text), text);
+        let text = "struct A { A() = default; A() thread = default; A(int) {} };";
+        assert_eq!(of(text), "struct A { A() = default; A(int) {} };");
     }
 
     #[test]
