@@ -375,15 +375,13 @@ impl Launches {
     /// Whether a launch of these numbers is one of them; what is negative it need not say. Buffers of two to the 32
     /// elements and more are for the caller to look for.
     pub fn have(&self, number: &impl Fn(Number) -> Option<u64>) -> bool {
-        let mut threads = 1;
-        for d in Dim::ALL {
-            match number(Number::Threadgroup(d)) {
-                Some(size @ ..=MOST_THREADS) => threads *= size,
-                Some(_) | None => return false,
-            }
-        }
+        let sizes = Dim::ALL.map(|d| number(Number::Threadgroup(d)));
+        let [Some(x), Some(y), Some(z)] = sizes else {
+            return false;
+        };
         let is_flat = |d: &Dim| number(Number::Grid(*d)) == Some(1);
-        if threads > MOST_THREADS || !self.flat.iter().all(is_flat) {
+        let is_small = x.max(y).max(z) <= MOST_THREADS && x * y * z <= MOST_THREADS;
+        if !is_small || !self.flat.iter().all(is_flat) {
             return false;
         }
         let exact = |c: &Condition| c.holds_of(&|n| number(n).map(i128::from)) == Some(true);
@@ -397,8 +395,14 @@ impl Launches {
                 None => return false,
             }
         }
-        let mut all = looks.iter().zip(&self.conditions);
-        all.all(|(look, condition)| look.holds(&values).unwrap_or_else(|| exact(condition)))
+        let mut fits = true;
+        let holds = looks.iter().all(|look| {
+            let held = look.holds(&values);
+            fits &= held.is_some();
+            held == Some(true)
+        });
+        // Where 64 bits are too few, all are looked at once more.
+        holds || !fits && self.conditions.iter().all(exact)
     }
 }
 
@@ -732,17 +736,26 @@ impl Vocabulary {
             // Nor do places in the grid leave one with a sign.
             let signed = self.dims.iter().filter(|_| bound < 1 << 32);
             found.extend(signed.map(|d| Condition::Below(Number::Grid(*d), bound)));
-            for n in &self.scalars {
+            let scalars = self.scalars.iter();
+            let few = self.constants.iter().copied().filter(|c| *c <= 16);
+            let multiples = few.flat_map(|c| self.scalars.iter().map(move |n| (c, n)));
+            let products = scalars.map(|n| (1, n)).chain(multiples);
+            let mut limits: Vec<Term> =
+                products.map(|(factor, n)| Term::of(factor, [*n])).collect();
+            limits.extend(self.constants.iter().map(|c| Term::of(*c, [])));
+            for limit in limits {
                 for d in &self.dims {
-                    let together = |term| Condition::Together(Term::of(1, [*n]), term, bound);
-                    found.push(together(Term::of(1, [Number::Grid(*d)])));
-                    found.push(together(match subject.kernel.threadgroup_size {
+                    let together = |term, bound| Condition::Together(limit.clone(), term, bound);
+                    found.push(together(Term::of(1, [Number::Grid(*d)]), bound));
+                    // The threads of whole threadgroups are a number of that type, too.
+                    let whole = match subject.kernel.threadgroup_size {
                         Some(size) => {
                             let size = i128::from(size[*d as usize]);
                             Term::of(size, [Number::Groups(*d)])
                         }
                         None => Term::of(1, [Number::Groups(*d), Number::Threadgroup(*d)]),
-                    }));
+                    };
+                    found.push(together(whole, bound - 1));
                 }
             }
         }

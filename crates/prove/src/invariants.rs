@@ -130,9 +130,50 @@ impl Subject<'_> {
             carried if b == carried => a,
             _another => return None,
         };
-        let is_one = !self.shape.loops_of(other).contains(&loop_);
+        let is_one = self.is_one_for_all_rounds(loop_, other, 0);
         let is_constant = self.run(other, &HashMap::new(), 0).is_some();
         (is_one && !is_constant).then_some(other)
+    }
+
+    /// Whether a value is the same in all rounds of a loop, though it may be computed anew in each.
+    fn is_one_for_all_rounds(&self, loop_: Id, value: Value, depth: usize) -> bool {
+        const DEEPEST: usize = 8;
+        if !self.shape.loops_of(value).contains(&loop_) {
+            return true;
+        }
+        let is_one = |value: &Value| self.is_one_for_all_rounds(loop_, *value, depth + 1);
+        depth < DEEPEST
+            && match self.shape.defining(value) {
+                Some(
+                    InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_),
+                ) => true,
+                Some(InstKind::Op { op, args, .. }) => {
+                    let is_arithmetic = matches!(
+                        op,
+                        Op::Add
+                            | Op::Sub
+                            | Op::Mul
+                            | Op::Div
+                            | Op::Shl
+                            | Op::Shr
+                            | Op::Min
+                            | Op::Max
+                            | Op::Cast
+                            | Op::AsType
+                            | Op::ThreadsPerGrid
+                            | Op::ThreadgroupsPerGrid
+                            | Op::ThreadsPerThreadgroup
+                            | Op::DispatchThreadsPerThreadgroup
+                    );
+                    is_arithmetic && args.iter().all(is_one)
+                }
+                Some(InstKind::Load(place)) => {
+                    self.module.is_read_only(self.kernel, place.memory)
+                        && is_one(&place.index)
+                        && Subject::steps(&place.path).all(|value| is_one(&value))
+                }
+                Some(_) | None => false,
+            }
     }
 
     /// One more than the largest index of each loop that carries one by strides, whose type it may leave.

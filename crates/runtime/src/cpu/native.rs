@@ -490,7 +490,9 @@ impl NativeProgram {
         };
         let lengths = || call.args.iter().zip(&self.element_bytes);
         let is_long = |(arg, size): (&Arg, &u64)| match arg {
-            Arg::Buffer(slice) => slice.size_bytes() as u64 / size > MOST_UNCHECKED,
+            Arg::Buffer(slice) => {
+                slice.size_bytes() as u64 >= (MOST_UNCHECKED + 1).saturating_mul(*size)
+            }
             Arg::ThreadgroupLength(length) => *length > MOST_UNCHECKED,
             Arg::Scalar(_) => false,
         };
@@ -508,6 +510,10 @@ impl NativeProgram {
                 Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
             },
             Number::Length(i) => match (call.args.get(i)?, self.element_bytes.get(i)?) {
+                // A division takes as long as all else.
+                (Arg::Buffer(slice), size) if size.is_power_of_two() => {
+                    Some(slice.size_bytes() as u64 >> size.trailing_zeros())
+                }
                 (Arg::Buffer(slice), size) => Some(slice.size_bytes() as u64 / size),
                 (Arg::ThreadgroupLength(length), _) => Some(*length),
                 (Arg::Scalar(_), _) => None,
