@@ -4,13 +4,21 @@
 //! bounds of every `for`. Arithmetic wraps (A1), so a sum that may leave its type has the type's whole
 //! range. Inside an `if` a comparison of a value with another bounds it (`guards`).
 //!
+//! What a loop carries lies where it began and where a round leads from there, if a further round leads nowhere else:
+//! that is so of numbers that take turns, such as which of two buffers is read, and not of those that count.
+//!
 //! What a range shows holds for every thread of every dispatch that fits [`Known`].
 
 use std::collections::HashMap;
 
 use invar_ir::{Const, Dim, Imm, Inst, InstKind, Kernel, Op, Region, Scalar, Type, Value};
 
-use crate::passes::common::{integer, yielded};
+use crate::passes::common::{count, integer, yielded};
+
+/// Loops within each other that are gone through several times, for what they carry.
+const DEEPEST_TRIED: u32 = 2;
+/// Instructions of such a loop, at most.
+const TRIED_INSTRUCTIONS: usize = 1000;
 
 /// What is known of a dispatch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,6 +130,7 @@ fn walk(kernel: &Kernel, known: &Known, guards: bool) -> Ranges {
         values: kernel.values.iter().map(|v| of_type(v.ty)).collect(),
         fits: vec![false; kernel.values.len()],
         comparisons: HashMap::new(),
+        tried: 0,
     };
     walk.region(&kernel.body);
     Ranges {
@@ -141,6 +150,8 @@ struct Walk<'a> {
     fits: Vec<bool>,
     /// Comparisons by their result.
     comparisons: HashMap<Value, (Op, Value, Value)>,
+    /// How many loops around are gone through several times.
+    tried: u32,
 }
 
 impl Walk<'_> {
@@ -155,12 +166,59 @@ impl Walk<'_> {
     }
 
     fn set(&mut self, value: Value, range: Option<Range>) {
-        if let (Some((least, most)), Some(whole)) = (range, of_type(self.kernel.ty(value))) {
+        if let Some(whole) = of_type(self.kernel.ty(value)) {
             // What may leave its type wraps, and may be anything.
-            let fits = least >= whole.0 && most <= whole.1;
-            self.values[value.0 as usize] = Some(if fits { (least, most) } else { whole });
-            self.fits[value.0 as usize] = fits;
+            let fits = range.filter(|(least, most)| *least >= whole.0 && *most <= whole.1);
+            self.values[value.0 as usize] = Some(fits.unwrap_or(whole));
+            self.fits[value.0 as usize] = fits.is_some();
         }
+    }
+
+    /// The rounds of a loop, with where what it carries lies.
+    fn rounds(&mut self, inst: &Inst, init: &[Value], body: &Region) {
+        let carried = inst.carried();
+        let is_integer = |v: &Value| of_type(self.kernel.ty(*v)).is_some();
+        let next = yielded(body).filter(|_| {
+            carried.iter().any(is_integer)
+                && self.tried < DEEPEST_TRIED
+                && !body.exits().continues
+                && count(body) <= TRIED_INSTRUCTIONS
+        });
+        let Some(next) = next else {
+            self.region(body);
+            return;
+        };
+        let mut found: Vec<Option<Range>> = init.iter().map(|v| self.of(*v)).collect();
+        self.tried += 1;
+        // Where it began, where a round leads, and anywhere where one more leads somewhere else.
+        for last in [false, true, true] {
+            for (param, range) in carried.iter().zip(&found) {
+                self.values[param.0 as usize] = *range;
+            }
+            self.region(body);
+            let reached = carried
+                .iter()
+                .zip(next)
+                .zip(&found)
+                .map(|((param, next), own)| {
+                    let both = own.zip(self.of(*next)).map(|(a, b)| hull(a, b));
+                    match last && both != *own {
+                        true => of_type(self.kernel.ty(*param)),
+                        false => both,
+                    }
+                });
+            let reached: Vec<Option<Range>> = reached.collect();
+            if reached == found {
+                self.tried -= 1;
+                return;
+            }
+            found = reached;
+        }
+        self.tried -= 1;
+        for param in carried {
+            self.values[param.0 as usize] = of_type(self.kernel.ty(*param));
+        }
+        self.region(body);
     }
 
     fn inst(&mut self, inst: &Inst) {
@@ -189,8 +247,8 @@ impl Walk<'_> {
                 lower,
                 upper,
                 step,
+                init,
                 body,
-                ..
             } => {
                 if let (Some(index), Some(lower), Some(upper), Some(step)) = (
                     body.params.first(),
@@ -206,9 +264,9 @@ impl Walk<'_> {
                     };
                     self.set(*index, range);
                 }
-                self.region(body);
+                self.rounds(inst, init, body);
             }
-            InstKind::Loop { body, .. } => self.region(body),
+            InstKind::Loop { init, body } => self.rounds(inst, init, body),
             _anywhere_in_its_type => {}
         }
     }
@@ -311,6 +369,12 @@ impl Walk<'_> {
             Op::Min => two().map(|(a, b)| (a.0.min(b.0), a.1.min(b.1))),
             Op::Max => two().map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))),
             Op::And => two().and_then(|(a, b)| (a.0 >= 0 && b.0 >= 0).then_some((0, a.1.min(b.1)))),
+            // No bit is set above the highest of both.
+            Op::Or | Op::Xor => two().and_then(|(a, b)| {
+                let bits = 128 - a.1.max(b.1).leading_zeros();
+                let least = if op == Op::Or { a.0.max(b.0) } else { 0 };
+                (a.0 >= 0 && b.0 >= 0).then_some((least, (1 << bits) - 1))
+            }),
             // The count is taken modulo the width (A3); only small ones are followed.
             Op::Shr | Op::ShrExact => two().and_then(|(a, b)| {
                 let small = a.0 >= 0 && b.0 >= 0 && b.1 < self.width(args[0]);

@@ -8,7 +8,7 @@ use invar_ir::{Const, Inst, InstKind, Kernel, Region, Scalar, Span, Type, Value,
 pub(super) type Map = HashMap<Value, Value>;
 
 /// Instructions of a region and of those in it.
-pub(super) fn count(region: &Region) -> usize {
+pub(crate) fn count(region: &Region) -> usize {
     let inner = |inst: &Inst| inst.kind.regions().into_iter().map(count).sum::<usize>();
     region.insts.iter().map(|inst| 1 + inner(inst)).sum()
 }

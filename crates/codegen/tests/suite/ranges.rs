@@ -116,3 +116,52 @@ fn a_product_of_wide_numbers_is_anything() {
     let whole = (0, i128::from(u64::MAX));
     assert_eq!(range(text, "square", &Known::default()), Some(whole));
 }
+
+#[test]
+fn what_takes_turns_in_a_loop_is_found_and_what_counts_is_not() {
+    let text = "kernel @k(%y: device write u32, %n: u32, %c: bool) {
+    %zero = const u32 0
+    %one = const u32 1
+    %size = const u32 256
+    %end, %left, %far = for %i = %zero to %n step %one carry(%half = %zero, %which = %zero, %count = %one) {
+        %other = sub %size, %half
+        %flipped = xor %which, %one
+        %next = add %count, %one
+        %inner = loop carry(%turn = %half) {
+            %back = sub %size, %turn
+            if %c {
+                break %turn
+            }
+            yield %back
+        }
+        store %y[%inner], %i
+        yield %other, %flipped, %next
+    }
+    %skipped = loop carry(%odd = %zero) {
+        if %c {
+            %away = const u32 1000
+            continue %away
+        }
+        %even = sub %size, %odd
+        break %even
+    }
+    store %y[%skipped], %left
+}";
+    let whole = (0, i128::from(u32::MAX));
+    for (name, expected) in [
+        ("half", (0, 256)),
+        ("other", (0, 256)),
+        ("which", (0, 1)),
+        ("flipped", (0, 1)),
+        ("turn", (0, 256)),
+        ("count", whole),
+        ("next", whole),
+        ("odd", whole),
+    ] {
+        assert_eq!(
+            range(text, name, &Known::default()),
+            Some(expected),
+            "{name}"
+        );
+    }
+}
