@@ -108,6 +108,32 @@ struct Tile {
 /// How far apart elements of neighbouring threads are, along axes of more than one thread.
 type Pitches = Vec<(Dim, i64)>;
 
+/// How columns are exchanged: the element of the thread at `x` along an axis lies where the one at `x ^ key` would lie
+/// otherwise. As many threads as a power of two lie along it, the key is less, and the same for all of them.
+struct Swizzle {
+    dim: Dim,
+    key: Value,
+}
+
+/// An exclusive or in an index: `times * (high + low ^ key)`, where `high` is a multiple of a power of two that the
+/// two others are less than.
+struct Exchanged {
+    high: Sum<Product>,
+    low: Sum<Product>,
+    key: Value,
+    times: i64,
+    /// The index without it.
+    others: Sum<Product>,
+}
+
+/// Where the elements of threads lie.
+struct Lie {
+    pitches: Pitches,
+    /// What else the index is the sum of.
+    rest: Sum<Product>,
+    swizzle: Option<Swizzle>,
+}
+
 /// An instruction, and the axes along which what it gives differs.
 struct Node {
     inst: Inst,
@@ -134,6 +160,23 @@ enum Term {
 }
 
 impl Digit {
+    /// It is that of the first thread.
+    fn is_none(&self) -> bool {
+        self.constant == 0 && self.terms.is_empty()
+    }
+
+    fn sum(&self) -> Sum<Product> {
+        let terms = self.terms.iter();
+        terms.fold(Sum::constant(self.constant), |sum, (term, times)| {
+            let symbol = match *term {
+                Term::Thread(dim) => Symbol::Thread(dim),
+                Term::Round { index, .. } => Symbol::Round(index),
+                Term::Value(value) => Symbol::Value(value),
+            };
+            sum.plus(&Sum::of(Product::of(symbol)), *times)
+        })
+    }
+
     /// It is the thread's own.
     fn is_own(&self, dim: Dim) -> bool {
         self.constant == 0 && self.terms == [(Term::Thread(dim), 1)]
@@ -203,20 +246,16 @@ impl<'k> Look<'k> {
         if !inside || !is_element(place) {
             return None;
         }
-        let (pitches, rest) = self.pitches(own)?;
+        let lie = self.lie(own)?;
 
         let mut loads = HashMap::new();
         for inst in &region.insts[barrier..] {
-            self.loads(inst, array, &pitches, &rest, &mut loads)?;
+            self.loads(inst, array, &lie, &mut loads)?;
         }
         if self.accesses(array) != loads.len() + 1 {
             return None;
         }
-        let mut copy = Copied {
-            look: self,
-            nodes: Vec::new(),
-            seen: HashMap::new(),
-        };
+        let mut copy = Copied::of(self);
         copy.value(*value, DEPTH)?;
         Some(Tile {
             array,
@@ -282,21 +321,24 @@ impl<'k> Look<'k> {
         &self,
         inst: &Inst,
         array: Memory,
-        pitches: &[(Dim, i64)],
-        rest: &Sum<Product>,
+        lie: &Lie,
         found: &mut HashMap<Value, [Digit; 3]>,
     ) -> Option<()> {
         if let InstKind::Load(place) = &inst.kind
             && place.memory == array
         {
-            let distance = self.sum(place)?.plus(rest, -1);
+            let distance = self.sum(place)?.plus(&lie.rest, -1);
             if !is_element(place) {
                 return None;
             }
-            found.insert(inst.results[0], self.digits(&distance, pitches)?);
+            let digits = match &lie.swizzle {
+                None => self.digits(&distance, &lie.pitches),
+                Some(swizzle) => self.exchanged_digits(&distance, &lie.pitches, swizzle),
+            };
+            found.insert(inst.results[0], digits?);
         }
         let mut inner = inst.kind.regions().into_iter().flat_map(|r| &r.insts);
-        inner.try_for_each(|inst| self.loads(inst, array, pitches, rest, found))
+        inner.try_for_each(|inst| self.loads(inst, array, lie, found))
     }
 
     /// The thread whose element is so far from the first thread's.
@@ -337,6 +379,143 @@ impl<'k> Look<'k> {
         (constant == 0).then_some(digits)
     }
 
+    /// Where the elements of threads lie, by the index of what a thread stores.
+    fn lie(&self, own: Sum<Product>) -> Option<Lie> {
+        let with = |own: Sum<Product>, swizzle: Option<Swizzle>| {
+            let (pitches, rest) = self.pitches(own)?;
+            Some(Lie {
+                pitches,
+                rest,
+                swizzle,
+            })
+        };
+        let exchanged = || {
+            Dim::ALL.into_iter().find_map(|dim| {
+                let thread = Sum::of(Product::of(Symbol::Thread(dim)));
+                let mut ways = self.exchanges(&own, self.size[dim as usize]).into_iter();
+                ways.find_map(|way| {
+                    let along = Copied::of(self).value(way.key, DEPTH)?;
+                    if way.low != thread || along[dim as usize] {
+                        return None;
+                    }
+                    let straight = way.others.plus(&way.high.plus(&way.low, 1), way.times);
+                    with(straight, Some(Swizzle { dim, key: way.key }))
+                })
+            })
+        };
+        with(own.clone(), None).or_else(exchanged)
+    }
+
+    /// Ways to see an index as one with an exclusive or of less than so many columns.
+    fn exchanges(&self, index: &Sum<Product>, columns: u32) -> Vec<Exchanged> {
+        let mut found = Vec::new();
+        if !columns.is_power_of_two() || columns == 1 {
+            return found;
+        }
+        let columns = i64::from(columns);
+        let is_column = |v| {
+            let range = self.ranges.of(v);
+            range.is_some_and(|(least, most)| least >= 0 && most < columns.into())
+        };
+        for (product, times) in index.terms() {
+            let mut symbols = product.symbols();
+            let (Some(Symbol::Value(value)), None) = (symbols.next(), symbols.next()) else {
+                continue;
+            };
+            let definition = self.affine.definition(value);
+            let Some((Op::Xor, _, &[a, b])) = definition.and_then(|inst| inst.kind.as_op()) else {
+                continue;
+            };
+            let others = index.clone().plus(&Sum::of(*product), -times);
+            for (row, key) in [(a, b), (b, a)] {
+                let form = self.affine.of(row);
+                if !form.exact || !is_column(key) {
+                    continue;
+                }
+                let offset = form.sum.offset();
+                let mut low = Sum::constant(offset.rem_euclid(columns));
+                for (product, factor) in form.sum.terms() {
+                    if factor % columns != 0 {
+                        low = low.plus(&Sum::of(*product), *factor);
+                    }
+                }
+                found.push(Exchanged {
+                    high: form.sum.plus(&low, -1),
+                    low,
+                    key,
+                    times: *times,
+                    others: others.clone(),
+                });
+            }
+        }
+        found
+    }
+
+    /// As [`Look::digits`], where columns are exchanged as they are where they were stored.
+    fn exchanged_digits(
+        &self,
+        distance: &Sum<Product>,
+        pitches: &[(Dim, i64)],
+        swizzle: &Swizzle,
+    ) -> Option<[Digit; 3]> {
+        let dim = swizzle.dim as usize;
+        let of = |load: Exchanged| {
+            // Its row says of which threads it is, but for the column, which is what is exchanged and nothing else.
+            let row = load.others.plus(&load.high, load.times);
+            let mut digits = self.digits(&row, pitches)?;
+            let column = self.digits(&Sum::constant(0).plus(&load.low, load.times), pitches)?;
+            let apart = pitches.iter().all(|(own, _)| {
+                let of_others = if *own == swizzle.dim {
+                    &digits
+                } else {
+                    &column
+                };
+                of_others[*own as usize].is_none()
+            });
+            digits[dim] = column[dim].clone();
+            (apart && self.is_same(load.key, swizzle.key, &digits, DEPTH)).then_some(digits)
+        };
+        let columns = self.size[dim];
+        let pitch = pitches.iter().find(|(own, _)| *own == swizzle.dim)?.1;
+        let mut ways = self.exchanges(distance, columns).into_iter();
+        ways.find_map(|way| if way.times == pitch { of(way) } else { None })
+    }
+
+    /// Whether a value is what another one is for the thread at that place of the threadgroup.
+    fn is_same(&self, value: Value, there: Value, at: &[Digit; 3], depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return false;
+        };
+        if value == there && self.is_uniform(value) {
+            return true;
+        }
+        let (own, form) = (self.affine.of(value), self.affine.of(there));
+        let is_same = |symbol| match symbol {
+            Symbol::Thread(_) | Symbol::Threadgroup(_) | Symbol::Size(_) => true,
+            Symbol::Round(value) | Symbol::Value(value) => self.is_uniform(value),
+            Symbol::Query(..) | Symbol::Power(..) => false,
+        };
+        if own.exact
+            && form.exact
+            && form.sum.symbols().all(is_same)
+            && moved(form.sum, at) == Some(own.sum)
+        {
+            return true;
+        }
+        let of = |v| self.affine.definition(v).and_then(|inst| inst.kind.as_op());
+        let (Some((op, imm, args)), Some((other, other_imm, others))) = (of(value), of(there))
+        else {
+            return false;
+        };
+        let computes = matches!(op.row().meaning, Meaning::Eval(_));
+        computes
+            && (op, imm) == (other, other_imm)
+            && self.kernel.ty(value) == self.kernel.ty(there)
+            && args.len() == others.len()
+            && !args.is_empty()
+            && (args.iter().zip(others)).all(|(a, b)| self.is_same(*a, *b, at, depth))
+    }
+
     /// A symbol as what can be computed, and its range.
     fn term(&self, symbol: Symbol) -> Option<(Term, Range)> {
         match symbol {
@@ -372,7 +551,15 @@ struct Copied<'a, 'k> {
     seen: HashMap<Value, [bool; 3]>,
 }
 
-impl Copied<'_, '_> {
+impl<'a, 'k> Copied<'a, 'k> {
+    fn of(look: &'a Look<'k>) -> Copied<'a, 'k> {
+        Copied {
+            look,
+            nodes: Vec::new(),
+            seen: HashMap::new(),
+        }
+    }
+
     /// Along which axes a value differs; none if it is no copy.
     fn value(&mut self, value: Value, depth: u32) -> Option<[bool; 3]> {
         if let Some(along) = self.seen.get(&value) {
@@ -447,6 +634,20 @@ fn position_axes(op: Op, imm: Imm) -> Option<[bool; 3]> {
         (Op::ThreadIndexInThreadgroup, _) => Some([true; 3]),
         _other => None,
     }
+}
+
+/// A sum for the thread at a place of the threadgroup.
+fn moved(sum: Sum<Product>, at: &[Digit; 3]) -> Option<Sum<Product>> {
+    let mut times = [0; 3];
+    let mut moved = sum;
+    for dim in Dim::ALL {
+        let thread = Symbol::Thread(dim);
+        let by = moved.coefficient(thread)?.as_constant()?;
+        moved = moved.plus(&Sum::of(Product::of(thread)), by.checked_neg()?);
+        times[dim as usize] = by;
+    }
+    let digits = at.iter().zip(times);
+    Some(digits.fold(moved, |sum, (digit, by)| sum.plus(&digit.sum(), by)))
 }
 
 // ---- doing it ----
