@@ -40,6 +40,10 @@ pub enum Step {
     Copies,
     /// Functions become their definitions (A10), but for those that the target has itself.
     Expand,
+    /// Loops that go on by a whole grid go through stretches of threadgroups.
+    Strides,
+    /// Threadgroups that go down columns of tiles go along rows.
+    TurnColumns,
     /// What other threads brought to threadgroup memory is loaded from where it came from.
     Forward,
     /// [`OPTIMISATION`].
@@ -48,8 +52,9 @@ pub enum Step {
     Sink,
 }
 
-/// The CPU compiler's. Threadgroup memory is in the same caches as the rest there, hence `Forward`; and LLVM leaves
-/// loads and stores of different arrays about where they stand, hence `Sink`.
+/// The CPU compiler's. A core has one threadgroup at a time, hence `Strides` and `TurnColumns`. Threadgroup memory is in
+/// the same caches as the rest there, hence `Forward`; and LLVM leaves loads and stores of different arrays about where
+/// they stand, hence `Sink`.
 pub const CPU: &[Step] = &[
     Step::Print,
     Step::Contract,
@@ -57,6 +62,8 @@ pub const CPU: &[Step] = &[
     Step::Copies,
     Step::Expand,
     Step::CountLoops,
+    Step::Strides,
+    Step::TurnColumns,
     Step::Forward,
     Step::Optimise,
     Step::Sink,
@@ -116,6 +123,8 @@ impl Step {
             Step::LegalizeWideIndices => "legalize-wide-indices",
             Step::Copies => "copies",
             Step::Expand => "expand",
+            Step::Strides => "strides",
+            Step::TurnColumns => "turn-columns",
             Step::Forward => "forward",
             Step::Optimise => "optimise",
             Step::Sink => "sink",
@@ -223,6 +232,8 @@ impl<'a> Lowering<'a> {
             Step::LegalizeWideIndices => Ok(module),
             Step::Copies => copies::expand(module),
             Step::Expand => expand(module, &|op, _, types| (self.keeps)(op, types)),
+            Step::Strides => passes(module, &["strides"]),
+            Step::TurnColumns => passes(module, &["turn-columns"]),
             Step::Forward => passes(module, &["forward"]),
             Step::Optimise => passes(module, OPTIMISATION),
             Step::Sink => passes(module, &["sink"]),

@@ -33,7 +33,9 @@ pub mod regroup;
 pub mod rows;
 mod sink;
 pub mod split;
+mod strides;
 pub mod textures;
+mod turn_columns;
 mod unroll;
 mod untile;
 
@@ -61,6 +63,14 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "count-loops",
         run: |_, kernel, _| count_loops::run(kernel),
+    },
+    Pass {
+        name: "strides",
+        run: |module, kernel, _| strides::run(module, kernel),
+    },
+    Pass {
+        name: "turn-columns",
+        run: |module, kernel, _| turn_columns::run(module, kernel),
     },
     Pass {
         name: "forward",
