@@ -1,6 +1,6 @@
 //! Operations that move the components of vectors and matrices about, without computing.
 
-use inkwell::values::BasicValueEnum;
+use inkwell::values::{BasicValueEnum, VectorValue};
 use invar_ir::inst::Value;
 use invar_ir::ops::Imm;
 use invar_ir::{Op, Scalar, Type};
@@ -100,6 +100,29 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             (other, _) => unreachable!("`{other}` moves nothing about"),
         }
+    }
+
+    /// The components of part `u`'s lanes as they lie in memory side by side, those of lane 0 first.
+    pub fn side_by_side(
+        &self,
+        scalar: Scalar,
+        count: u32,
+        value: &Parts<'c>,
+        u: usize,
+    ) -> VectorValue<'c> {
+        let (e, width) = (&self.e, self.shape.width);
+        let component = |c: u32| {
+            let vector = e.vector(value.part(c as usize, u), width);
+            e.in_memory(scalar, vector.into()).into_vector_value()
+        };
+        // Component after component, then lane after lane.
+        let pair = |c: u32| {
+            let second = (c + 1 < count).then(|| component(c + 1));
+            e.lanes_of(component(c), second, 0..2 * width)
+        };
+        let second = (count > 2).then(|| pair(2));
+        let order = (0..width).flat_map(|lane| (0..count).map(move |c| c * width + lane));
+        e.lanes_of(pair(0), second, order)
     }
 
     pub fn equals(&self, scalar: Scalar, index: &Parts<'c>, k: u64) -> Parts<'c> {

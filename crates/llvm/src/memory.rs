@@ -82,22 +82,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         proved: bool,
     ) {
         let e = &self.e;
-        let (width, count) = (self.shape.width, t.components as u32);
         let write = || {
-            let component = |c: u32| {
-                let vector = e.vector(value.part(c as usize, u), width);
-                self.e
-                    .in_memory(t.scalar, vector.into())
-                    .into_vector_value()
-            };
-            // Component after component, then lane after lane.
-            let pair = |c: u32| {
-                let second = (c + 1 < count).then(|| component(c + 1));
-                self.e.lanes_of(component(c), second, 0..2 * width)
-            };
-            let second = (count > 2).then(|| pair(2));
-            let order = (0..width).flat_map(|lane| (0..count).map(move |c| c * width + lane));
-            let all = self.e.lanes_of(pair(0), second, order);
+            let all = self.side_by_side(t.scalar, t.components as u32, value, u);
             e.store(all.into(), dense.pointer, t.scalar.size_bytes() as u32);
         };
         let Some(whole) = dense.whole else {

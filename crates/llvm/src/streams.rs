@@ -4,7 +4,7 @@
 //! writes to first; one past the caches does not, which saves a third of what a sum of two arrays moves. It
 //! pays where the buffer is too large to stay in the caches, which the launch says
 //! ([`crate::abi::Launch::least_streamed_bytes`]), and where whole lines are written: by vectors that are full,
-//! in bounds, next to each other, and begin with a line. The last is looked at once for each such store of a
+//! in bounds, next to each other or of components that are, and begin with a line. The last is looked at once for each such store of a
 //! chunk; a buffer that is small never passes that test, so there is one.
 //!
 //! Why the memory model holds: the processor keeps the order of one thread's own accesses of a location, so
@@ -64,8 +64,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         proved: bool,
     ) -> bool {
         let e = &self.e;
-        let vector_bytes = u64::from(self.shape.width) * t.element_bytes;
-        let row_bytes = vector_bytes * u64::from(self.shape.along);
+        let is_dense = t.components > 1;
+        let lane_bytes = match is_dense {
+            true => t.components as u64 * t.scalar.size_bytes(),
+            false => t.element_bytes,
+        };
+        let vector_bytes = u64::from(self.shape.width) * lane_bytes;
+        // Components lie side by side in each vector, and vectors anywhere; else those of a row do.
+        let along = if is_dense { 1 } else { self.shape.along };
+        let row_bytes = vector_bytes * u64::from(along);
         let fills_lines =
             row_bytes.is_multiple_of(CACHE_LINE_BYTES) && vector_bytes >= LEAST_VECTOR_BYTES;
         let Some(bits) = self.launch.streams.get(&memory) else {
@@ -75,13 +82,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             return false;
         }
         let parts = self.shape.parts() as usize;
-        let pointers: Option<Vec<PointerValue<'c>>> = (0..parts)
-            .map(|u| self.row(t, u, None, true).map(|row| row.pointer))
-            .collect();
-        let Some(pointers) = pointers else {
+        let pointer = |u| match is_dense {
+            true => self.dense(t, u, None, true).map(|dense| dense.pointer),
+            false => self.row(t, u, None, true).map(|row| row.pointer),
+        };
+        let Some(pointers) = (0..parts).map(pointer).collect::<Option<Vec<_>>>() else {
             return false;
         };
-        let starts = pointers.iter().step_by(self.shape.along as usize);
+        let starts = pointers.iter().step_by(along as usize);
         let address = |pointer: &PointerValue<'c>| {
             let ty = e.context.i64_type();
             let address = e.builder.build_ptr_to_int(*pointer, ty, "");
@@ -96,8 +104,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         for (block, is_past) in [(past, true), (plain, false)] {
             e.go(block);
             for (u, pointer) in pointers.iter().enumerate() {
-                let vector = e.vector(value.part(0, u), self.shape.width);
-                let stored = self.e.in_memory(t.scalar, vector.into());
+                let stored = match is_dense {
+                    true => self
+                        .side_by_side(t.scalar, t.components as u32, value, u)
+                        .into(),
+                    false => {
+                        let vector = e.vector(value.part(0, u), self.shape.width);
+                        self.e.in_memory(t.scalar, vector.into())
+                    }
+                };
                 if is_past {
                     self.e
                         .store_nontemporal(stored, *pointer, vector_bytes.min(CACHE_LINE_BYTES));

@@ -3,8 +3,8 @@
 //! A store of a whole line that goes past the caches saves the read of the line, which a plain store makes
 //! first, and keeps out of the caches what is not read soon. That pays where lines are written once and
 //! completely. So a buffer streams if
-//! - the kernel accesses it by one store alone: what a kernel reads too is in the caches already, and a second
-//!   store may write the same lines again;
+//! - the kernel accesses it by one store alone, or by stores to different rows of memory: what a kernel reads too is in
+//!   the caches already, and a second store nearby may write the same lines again;
 //! - the store's index follows every loop around it, so that no round writes what another wrote.
 //!
 //! Such stores are ordered weakly: other threads of the machine may see them after later plain ones of the
@@ -22,6 +22,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use invar_ir::{
     AccessMode, AddressSpace, Inst, InstKind, Kernel, Memory, Module, Order, Place, Region, Value,
 };
+
+use super::affine::{self, Affine, Symbol};
+use super::ranges::{self, Known};
+
+/// Stores of an object, at most.
+const MOST_STORES: usize = 16;
+/// Elements that two of them lie apart, at least, where that is a known number: a row of a threadgroup of usual size
+/// ends before the next one begins.
+const LEAST_APART: u64 = 256;
 
 /// The buffers of a kernel that it may stream to, if the device fences at the end of its part.
 ///
@@ -49,16 +58,47 @@ pub fn streamed(module: &Module, kernel: &Kernel) -> BTreeSet<Memory> {
         let info = module.memory(kernel, memory);
         info.is_some_and(|info| info.space == AddressSpace::Device)
     };
-    let once = |(memory, use_of): (Memory, Use)| (use_of == Use::Once).then_some(memory);
-    let found = walk.uses.into_iter().filter_map(once);
-    found.filter(|memory| is_device(*memory)).collect()
+    let mut affine = None;
+    let mut lie_apart = |indices: &[Value]| {
+        let affine = affine.get_or_insert_with(|| {
+            let ranges = ranges::analyse(kernel, &Known::default());
+            affine::analyse(kernel, &ranges, None)
+        });
+        let mut pairs = (indices.iter().enumerate()).flat_map(|(n, a)| {
+            let others = indices[n + 1..].iter();
+            others.map(move |b| (*a, *b))
+        });
+        pairs.all(|(a, b)| are_apart(affine, a, b))
+    };
+    let once = |(memory, use_of): (Memory, Use)| match use_of {
+        Use::Stores(indices) if indices.len() == 1 || lie_apart(&indices) => Some(memory),
+        Use::Stores(_) | Use::Otherwise => None,
+    };
+    let found = walk
+        .uses
+        .into_iter()
+        .filter(|(memory, _)| is_device(*memory));
+    found.filter_map(once).collect()
+}
+
+/// Whether what stores at two indices write is in different rows of memory: so far apart, or by a number that is the
+/// same for all threads of a threadgroup.
+fn are_apart(affine: &Affine<'_>, a: Value, b: Value) -> bool {
+    let distance = affine.of(a).sum.plus(&affine.of(b).sum, -1);
+    match distance.as_constant() {
+        Some(known) => known.unsigned_abs() >= LEAST_APART,
+        None => {
+            let mut is_row = |symbol| !matches!(symbol, Symbol::Thread(_));
+            affine.depends_only_on(&distance, &mut is_row)
+        }
+    }
 }
 
 /// How a kernel uses an object.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Use {
-    /// One store writes each element at most once, as far as its index tells.
-    Once,
+    /// Stores write, each an element at most once, as far as their indices tell.
+    Stores(Vec<Value>),
     Otherwise,
 }
 
@@ -110,10 +150,14 @@ impl<'k> Walk<'k> {
     fn store(&mut self, place: &Place) {
         let moves =
             (self.loops.iter()).all(|own| self.follows(place.index, own, &mut HashSet::new()));
-        let fresh = !self.uses.contains_key(&place.memory);
-        let is_once = moves && fresh && place.path.is_empty();
-        let use_of = if is_once { Use::Once } else { Use::Otherwise };
-        self.uses.insert(place.memory, use_of);
+        let is_once = moves && place.path.is_empty();
+        let stores = || Use::Stores(Vec::new());
+        match self.uses.entry(place.memory).or_insert_with(stores) {
+            Use::Stores(indices) if is_once && indices.len() < MOST_STORES => {
+                indices.push(place.index);
+            }
+            otherwise => *otherwise = Use::Otherwise,
+        }
     }
 
     fn other(&mut self, memory: Memory) {

@@ -542,6 +542,31 @@ fn o3_what_is_written_and_not_read_goes_past_the_caches_before_a_fence() {
     );
 }
 
+#[test]
+fn o3_components_side_by_side_go_past_the_caches_in_whole_lines() {
+    let kernel = |ty: &str, count: u32, place: &str| {
+        format!(
+            "kernel @sum(%x: device read {ty}, %z: device write {ty}) {{
+                %t = thread_position_in_grid x
+                %count = const u32 {count}
+                %i = mul %t, %count
+                %v = load %x[{place}]
+                store %z[{place}], %v
+            }}"
+        )
+    };
+    let stores = |text: &str| past_the_caches(text, Target::X86V4).0;
+    for (count, place) in [(4, "%i : 4"), (4, "%t * 4"), (2, "%i : 2"), (3, "%i : 3")] {
+        let found = stores(&kernel("f32", count, place));
+        let whole = found > 0 && found.is_multiple_of(count as usize);
+        assert!(whole, "{place}: {found}");
+    }
+    assert!(stores(&kernel("u8", 4, "%i : 4")) > 0);
+    // Of each vector three quarters of a line; every second one.
+    assert_eq!(stores(&kernel("u8", 3, "%i : 3")), 0);
+    assert_eq!(stores(&kernel("f32", 8, "%i : 4")), 0);
+}
+
 /// The bytes of the LLVM text of as many blocks in one another.
 fn nested(depth: usize, open: impl Fn(usize) -> String) -> usize {
     let opens: String = (0..depth).map(open).collect();
