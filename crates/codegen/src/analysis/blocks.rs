@@ -2,8 +2,9 @@
 //!
 //! Those of a block stand in one list of instructions, none under a condition that another does not stand under.
 //! Between loads nothing writes what they read or makes threads meet: all can be made where the first one stands.
-//! Between stores nothing accesses the object otherwise, each has an element of its own, and together they have all
-//! from the first to the last: all can be made where the last one stands.
+//! Between stores nothing accesses the object but loads of other elements, as where a thread changes several elements
+//! one after another; each store has an element of its own, and together they have all from the first to the last: all
+//! can be made where the last one stands.
 //!
 //! What neighbours along x access side by side, or all alike, is no block. A block of another kind is what threads
 //! side by side along y access, where those along x go far: transpositions ([`down`]).
@@ -150,7 +151,9 @@ fn add<'k>(
     }
     let found = open.iter_mut().find_map(|group| {
         let same = group.place.memory == place.memory;
-        let by = same.then(|| distance(group, affine, place)).flatten()?;
+        let by = same
+            .then(|| distance_from(group, affine, place))
+            .flatten()?;
         Some((group, by))
     });
     match found {
@@ -166,7 +169,7 @@ fn add<'k>(
 }
 
 /// How many elements a place lies behind the first one of others, as the same arithmetic says.
-fn distance<'k>(group: &Open<'k>, affine: &Affine<'k>, place: &Place) -> Option<i64> {
+fn distance_from<'k>(group: &Open<'k>, affine: &Affine<'k>, place: &Place) -> Option<i64> {
     let form = affine.of(place.index);
     let simple = place.width == Width::One && place.path.is_empty();
     if form.bits != group.bits || !simple {
@@ -280,7 +283,7 @@ fn find_stores_in<'k>(
         if let InstKind::Store { place, .. } = kind {
             let distance = |group: &Open<'k>| {
                 (group.place.memory == place.memory)
-                    .then(|| distance(group, affine, place))
+                    .then(|| distance_from(group, affine, place))
                     .flatten()
             };
             let found = open.iter_mut().find_map(|group| {
@@ -293,8 +296,20 @@ fn find_stores_in<'k>(
                 continue;
             }
         }
+        // What the thread stored is not what it loads.
+        let is_other = |group: &Open<'k>, place: &Place| {
+            let by = distance_from(group, affine, place);
+            by.is_some_and(|by| group.accesses.iter().all(|(_, at)| *at != by))
+        };
         for access in kind.accesses() {
-            close_of(access.memory, &mut open, blocks);
+            let passes = match kind {
+                InstKind::Load(place) => (open.iter())
+                    .any(|group| group.place.memory == place.memory && is_other(group, place)),
+                _other => false,
+            };
+            if !passes {
+                close_of(access.memory, &mut open, blocks);
+            }
         }
         if let InstKind::Store { place, .. } = kind {
             add(inst, place, false, (kernel, affine), &mut open);
