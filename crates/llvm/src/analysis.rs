@@ -12,6 +12,7 @@ use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
 use invar_ir::{AddressSpace, ElementType, Kernel, Module, Op, ParamKind, Scalar, Type, analyse};
 
+use crate::neighbour_rows::goes_between_rows;
 use crate::object::{ALIGN, Scratch};
 use crate::options::{CompileOptions, SIMDGROUP_SIZE};
 use crate::plan::Plan;
@@ -39,6 +40,8 @@ pub(crate) struct Analysis<'k> {
     pub checks: bool,
     /// Threadgroups next to each other along x run as one.
     pub merges: bool,
+    /// It has no loops and barriers, and goes from row to row of memory.
+    pub goes_between_rows: bool,
     /// The order in which threadgroups follow each other.
     pub launch_order: LaunchOrder,
     /// One chunk holds a whole threadgroup, so that slots are variables of the function.
@@ -108,6 +111,7 @@ impl<'k> Analysis<'k> {
             slow: shapes.slow_classes,
             checks: options.checks,
             merges: !zones.are_there() && merges(kernel, &plan, shapes.full),
+            goes_between_rows: goes_between_rows(kernel, &plan.affine),
             launch_order: order::by_shared_loads(
                 module,
                 kernel,
@@ -308,11 +312,12 @@ impl<'k> Analysis<'k> {
     /// What segments without loops go through at once.
     pub fn shape_without_loops(&self) -> Shape {
         let full = self.full_shape;
+        let most = match self.goes_between_rows {
+            true => full.along,
+            false => MOST_VECTORS_WITHOUT_LOOPS,
+        };
         Shape {
-            along: full
-                .along
-                .min(MOST_VECTORS_WITHOUT_LOOPS)
-                .max(self.slow_shape.along),
+            along: full.along.min(most).max(self.slow_shape.along),
             ..full
         }
     }

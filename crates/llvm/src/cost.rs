@@ -11,7 +11,7 @@ use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::Meaning;
 use invar_ir::{AccessMode, Inst, Kernel, MemoryAccess, Op, Scalar};
 
-use crate::neighbour_rows::{share_loads, tells_rows};
+use crate::neighbour_rows::{goes_between_rows, share_loads, tells_rows};
 use crate::plan::{InstKey, Plan, holds_masked_loop, uses};
 use crate::target::Features;
 use crate::tuning::{
@@ -68,6 +68,7 @@ pub(crate) fn interleave(
     let rows_share = hot.depth == 0 && y > 1 && !linear && share_loads(kernel, &plan.affine);
     let by_kind = match (hot.depth, work.operations) {
         (0, _) if rows_share => 2 * MOST_SHARING_ROWS,
+        (0, _) if goes_between_rows(kernel, &plan.affine) => MOST_VECTORS,
         (0, _) => FEW_VECTORS,
         _ if work.has_blocks => BLOCK_VECTORS,
         _ if work.keeps_divider_busy => DIVIDER_VECTORS,

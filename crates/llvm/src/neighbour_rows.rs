@@ -1,14 +1,14 @@
 //! Whether neighbouring rows of threads read the same memory: the thread below reads, with another load, what
-//! its neighbour above reads, as in filters and stencils.
+//! its neighbour above reads, as in filters and stencils; and whether a thread itself goes from row to row.
 //!
 //! Indices are looked at without regard to wrapping: the answer decides what is fast and nothing else.
 
 use invar_codegen::analysis::affine::{Affine, Product, Sum, Symbol};
-use invar_ir::inst::{InstKind, Memory};
+use invar_ir::inst::{InstKind, Memory, Width};
 use invar_ir::ops::{Dim, Imm};
 use invar_ir::{Kernel, Op};
 
-use crate::tuning::{SHARED_ELEMENTS_BESIDE, SHARED_ROWS_APART};
+use crate::tuning::{LEAST_BETWEEN_ROWS, SHARED_ELEMENTS_BESIDE, SHARED_ROWS_APART};
 
 /// Whether a kernel asks in which row a thread is.
 pub(crate) fn tells_rows(kernel: &Kernel) -> bool {
@@ -46,6 +46,32 @@ pub(crate) fn share_loads(kernel: &Kernel, affine: &Affine<'_>) -> bool {
         loads.push((place.memory, index, pitch));
     });
     found
+}
+
+/// Whether a kernel without loops and barriers accesses a buffer in several rows of memory, in which the threads of a row lie side by
+/// side. A chunk then had better be the whole row: processors foresee what goes on for a while.
+pub(crate) fn goes_between_rows(kernel: &Kernel, affine: &Affine<'_>) -> bool {
+    let mut rows: Vec<(Memory, Sum<Product>)> = Vec::new();
+    let (mut found, mut loops) = (false, false);
+    kernel.for_each_inst(&mut |inst| {
+        loops |= inst.kind.is_loop() || inst.kind.meets().is_some();
+        let (InstKind::Load(place) | InstKind::Store { place, .. }) = &inst.kind else {
+            return;
+        };
+        let index = affine.of(place.index).sum;
+        let beside = index.coefficient(Symbol::Thread(Dim::X));
+        let is_row = place.width == Width::One && beside == Some(Sum::constant(1));
+        if found || !is_row || !matches!(place.memory, Memory::Param(_)) {
+            return;
+        }
+        found = rows.iter().any(|(memory, other)| {
+            let distance = index.clone().plus(other, -1).as_constant();
+            let is_near = |by: i64| by.unsigned_abs() < LEAST_BETWEEN_ROWS;
+            *memory == place.memory && !distance.is_some_and(is_near)
+        });
+        rows.push((place.memory, index));
+    });
+    found && !loops
 }
 
 /// Whether two indices are a few rows apart, and not far to the side.

@@ -307,10 +307,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.branch(slow);
         }
         self.e.go(slow);
-        self.e.tables.set_apart(with_fast);
+        // Each row ends here, so that this is not put apart.
         if let Some(until) = until {
             self.test(until, at[0]);
         }
+        let first = self.e.here();
+        self.e.tables.set_apart(with_fast);
         let positions = match (self.shape.linear, anywhere) {
             (true, true) => Positions::Anywhere,
             (true, false) => Positions::InRow,
@@ -334,9 +336,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.shape = full;
         self.segment.handover = None;
         if with_fast {
-            let exit = until.map(|(_, exit)| exit);
-            let back = [end, self.blocks.stopped].into_iter().chain(exit).collect();
-            self.cold_paths.push(ColdPath { first: slow, back });
+            let back = vec![end, self.blocks.stopped];
+            self.cold_paths.push(ColdPath { first, back });
         }
         self.e.tables.set_apart(false);
         self.e.go(end);
