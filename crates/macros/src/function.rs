@@ -25,28 +25,47 @@ enum Kind {
     Threadgroup(Type),
     Thread(Type),
     Texture(Texture, Type),
+    Sampler(Type),
     Value(Type),
 }
 
-/// A texture: the name of its type, and whether it is written.
+/// A texture: the name of its type, what makes a parameter of it, and whether it is written.
 #[derive(Clone)]
 struct Texture {
     name: Ident,
+    function: &'static str,
     written: bool,
 }
 
 impl Texture {
-    const NAMES: [&str; 4] = ["Texture1d", "Texture2d", "Texture2dArray", "Texture3d"];
+    /// The names of all types, and what makes a parameter of each in a kernel.
+    const NAMES: [(&str, &str); 14] = [
+        ("Texture1d", "texture1d"),
+        ("Texture1dArray", "texture1d_array"),
+        ("Texture2d", "texture2d"),
+        ("Texture2dArray", "texture2d_array"),
+        ("Texture2dMs", "texture2d_ms"),
+        ("Texture2dMsArray", "texture2d_ms_array"),
+        ("Texture3d", "texture3d"),
+        ("TextureCube", "texture_cube"),
+        ("TextureCubeArray", "texture_cube_array"),
+        ("TextureBuffer", "texture_buffer"),
+        ("Depth2d", "depth2d"),
+        ("Depth2dArray", "depth2d_array"),
+        ("DepthCube", "depth_cube"),
+        ("DepthCubeArray", "depth_cube_array"),
+    ];
 
     /// What makes the parameter in a kernel.
     fn make(&self) -> String {
-        let name = self.name.to_string();
-        let name = name.to_lowercase().replace("darray", "d_array");
-        if self.written {
-            format!("{name}_mut")
-        } else {
-            name
-        }
+        let mutable = if self.written { "_mut" } else { "" };
+        format!("{}{mutable}", self.function)
+    }
+
+    /// Whether textures of that type are only read.
+    fn is_never_written(name: &Ident) -> bool {
+        let name = name.to_string();
+        name.starts_with("Depth") || name.contains("Ms")
     }
 
     /// The type in a kernel.
@@ -67,6 +86,7 @@ impl Kind {
             | Kind::Threadgroup(ty)
             | Kind::Thread(ty)
             | Kind::Texture(_, ty)
+            | Kind::Sampler(ty)
             | Kind::Value(ty) => ty,
         }
     }
@@ -79,6 +99,7 @@ impl Kind {
             | Kind::Threadgroup(ty)
             | Kind::Thread(ty)
             | Kind::Texture(_, ty)
+            | Kind::Sampler(ty)
             | Kind::Value(ty) => ty,
         }
     }
@@ -110,18 +131,28 @@ fn element_of(name: &str, ty: &Type) -> Option<Type> {
     }
 }
 
-/// The name of a texture's type, and its components.
-fn texture_of(ty: &Type) -> Option<(Ident, Type)> {
+/// The name of a texture's type, what makes a parameter of it, and its components.
+fn texture_of(ty: &Type) -> Option<(Ident, &'static str, Type)> {
     let Type::Path(path) = ty else { return None };
     let name = &path.path.segments.last()?.ident;
     let mut names = Texture::NAMES.iter();
-    let component = names.find_map(|name| element_of(name, ty))?;
-    Some((name.clone(), component))
+    let (function, component) = names.find_map(|(name, function)| {
+        let component = element_of(name, ty)?;
+        Some((*function, component))
+    })?;
+    Some((name.clone(), function, component))
+}
+
+/// Whether a type is that of samplers.
+fn is_sampler(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    let last = path.path.segments.last();
+    last.is_some_and(|last| last.ident == "Sampler" && last.arguments.is_none())
 }
 
 fn kind(ty: &Type) -> Result<Kind> {
     const KINDS: &str = "a parameter is `&[T]`, `&mut [T]`, `&Constants<T>`, `&mut ThreadgroupArray<T>`, \
-                         `&Texture2d<T>` and its like, or a number, a truth value, a vector or a matrix";
+                         `&Texture2d<T>` and its like, `Sampler`, or a number, a truth value, a vector or a matrix";
     let ty = groups::ungrouped_type(ty);
     let array = match ty {
         Type::Reference(reference) => &*reference.elem,
@@ -135,14 +166,25 @@ fn kind(ty: &Type) -> Result<Kind> {
         foreign::known_element(&element)?;
         return Ok(Kind::Thread(element));
     }
-    if let Some((name, component)) = texture_of(array) {
+    if let Some((name, function, component)) = texture_of(array) {
         foreign::known_element(&component)?;
         let Type::Reference(reference) = ty else {
             let why = format!("a texture is `&{name}<T>`, or `&mut {name}<T>` to be written");
             return refuse(ty, &why);
         };
         let written = reference.mutability.is_some();
-        return Ok(Kind::Texture(Texture { name, written }, component));
+        if written && Texture::is_never_written(&name) {
+            return refuse(ty, &format!("a `{name}` is only read: write `&{name}<T>`"));
+        }
+        let texture = Texture {
+            name,
+            function,
+            written,
+        };
+        return Ok(Kind::Texture(texture, component));
+    }
+    if is_sampler(ty) {
+        return Ok(Kind::Sampler(ty.clone()));
     }
     match ty {
         Type::Reference(reference) => {
@@ -376,13 +418,16 @@ fn listed(input: syn::parse::ParseStream) -> Result<Punctuated<Expr, Token![,]>>
 fn declarations(parameters: &[Parameter], types: &mut Types) -> TokenStream {
     let one = |p: &Parameter| {
         let (name, text, place) = (&p.name, p.name.to_string(), source::place(&p.name));
+        if matches!(p.kind, Kind::Sampler(_)) {
+            return quote!(let #name = ::invar::kernel::sampler(#text, #place););
+        }
         let (make, ty) = match &p.kind {
             Kind::Slice(ty) => ("slice", ty),
             Kind::SliceMut(ty) => ("slice_mut", ty),
             Kind::Constants(ty) => ("constants", ty),
             Kind::Threadgroup(ty) => ("threadgroup_param", ty),
             Kind::Texture(texture, ty) => (&*texture.make(), ty),
-            Kind::Thread(ty) | Kind::Value(ty) => ("scalar", ty),
+            Kind::Thread(ty) | Kind::Sampler(ty) | Kind::Value(ty) => ("scalar", ty),
         };
         let (make, here) = (format_ident!("{make}"), source::own(ty));
         let (mutable, ty) = (p.mutable.then(|| quote!(mut)), types.looked_up(ty));
@@ -437,6 +482,7 @@ fn host_side(
                 let texture = quote!(&#mutable ::invar::Texture);
                 (texture.clone(), texture, None)
             }
+            Kind::Sampler(ty) => (quote!(#ty), quote!(#ty), None),
             Kind::Thread(_) | Kind::Value(_) => (t.clone(), t, None),
         };
         side.launch.extend(quote!(#name: #launch,));
@@ -466,6 +512,7 @@ fn host_side(
                     Kind::Threadgroup(_) => {
                         quote!(::invar::Arg::ThreadgroupLength(#name as u64),)
                     }
+                    Kind::Sampler(_) => quote!(::invar::Arg::from(#name),),
                     _ => quote_spanned!(here=> ::invar::kernel::value(#used)?,),
                 };
                 side.launched.extend(value.clone());
@@ -768,10 +815,16 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
             Kind::Threadgroup(_) => quote_spanned!(here=> ::invar::kernel::ThreadgroupArray<#t>),
             Kind::Thread(_) => quote_spanned!(here=> ::invar::kernel::ThreadArray<#t>),
             Kind::Texture(texture, _) => texture.of(&t, here),
+            Kind::Sampler(_) => {
+                lent.extend(quote_spanned!(here=>
+                    let #name: ::invar::kernel::Sampling = ::std::convert::Into::into(#name);
+                ));
+                quote_spanned!(here=> impl ::std::convert::Into<::invar::kernel::Sampling>)
+            }
             Kind::Value(ty @ Type::Tuple(_)) => in_kernel(ty, &mut types)?,
             Kind::Value(_) => quote_spanned!(here=> ::invar::kernel::Val<#t>),
         };
-        let is_lent = matches!(kind, Kind::Slice(_) | Kind::SliceMut(_));
+        let is_lent = matches!(kind, Kind::Slice(_) | Kind::SliceMut(_) | Kind::Sampler(_));
         let mutable = mutable.filter(|_| !is_lent && !is_declared);
         inputs.extend(quote!(#mutable #name: #ty,));
     }

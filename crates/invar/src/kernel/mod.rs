@@ -36,6 +36,7 @@ pub use data::{
 };
 pub(crate) use define::reported;
 pub use define::{Attributes, Function, Kernel, Place4, at, enter, module, return_, to_inv};
+pub use invar_ir::texture::Sampling;
 pub use launch::{
     Findings, IntoDispatch, KernelThatRanOnTheHost, LaunchOn, Launched, Prepared, checker,
     findings, launch, ran, value,
@@ -53,9 +54,15 @@ pub use structure::{
     struct_type, structure,
 };
 pub use texture::{
-    Component, Texture1d, Texture1dMut, Texture2d, Texture2dArray, Texture2dArrayMut, Texture2dMut,
-    Texture3d, Texture3dMut, lend_texture, texture1d, texture1d_mut, texture2d, texture2d_array,
-    texture2d_array_mut, texture2d_mut, texture3d, texture3d_mut,
+    AtomicComponent, Beside, Component, Depth2d, Depth2dArray, DepthComponent, DepthCube,
+    DepthCubeArray, Texture1d, Texture1dArray, Texture1dArrayMut, Texture1dMut, Texture2d,
+    Texture2dArray, Texture2dArrayMut, Texture2dMs, Texture2dMsArray, Texture2dMut, Texture3d,
+    Texture3dMut, TextureBuffer, TextureBufferMut, TextureCube, TextureCubeArray,
+    TextureCubeArrayMut, TextureCubeMut, depth_cube, depth_cube_array, depth2d, depth2d_array,
+    lend_texture, sampler, texture_buffer, texture_buffer_mut, texture_cube, texture_cube_array,
+    texture_cube_array_mut, texture_cube_mut, texture1d, texture1d_array, texture1d_array_mut,
+    texture1d_mut, texture2d, texture2d_array, texture2d_array_mut, texture2d_ms,
+    texture2d_ms_array, texture2d_mut, texture3d, texture3d_mut,
 };
 pub use value::{
     Arithmetic, Carried, Cast, Index, IntoVal, Printed, Times, Vars, alike, cast, lit, local,

@@ -126,3 +126,237 @@ fn races_for_texels_are_reported_on_the_line() -> invar::Result<()> {
     assert!(found.to_string().contains("to.write(x / 2, 0"), "{found}");
     Ok(())
 }
+
+fn shaped(
+    format: PixelFormat,
+    [width, height]: [u32; 2],
+    then: impl FnOnce(TextureShape) -> Result<TextureShape, String>,
+) -> TextureShape {
+    let shape = TextureShape::new(format, width, height).and_then(then);
+    shape.expect("there is such a shape")
+}
+
+/// The devices that all of this is the same on.
+fn devices() -> invar::Result<[Device; 2]> {
+    Ok([Device::checked(), Device::named("cpu")?])
+}
+
+const MIXED: Sampler = Sampler {
+    mip: Mip::Linear,
+    ..Sampler::LINEAR
+};
+
+/// What all ways to a level give.
+#[kernel]
+fn of_levels(picture: &Texture2d<f32>, out: &mut [f32]) {
+    out[0] = picture.sample_level(0.5, 0.5, 0.5, MIXED).x;
+    out[1] = picture.read_level(0, 0, 1).x;
+    out[2] = picture
+        .sample_gradient(0.5, 0.5, [1.0, 0.0], [0.0, 0.5], MIXED)
+        .x;
+    out[3] =
+        (picture.levels() * 100 + picture.level_width(0) * 10 + picture.level_height(7)) as f32;
+}
+
+#[kernel]
+fn fills(picture: &mut Texture2d<f32>) {
+    let level = thread_position_in_grid().x;
+    picture.write_level(0, 0, level, [level as f32, 0.0, 0.0, 0.0]);
+}
+
+#[test]
+fn levels_are_sampled_read_and_written() -> invar::Result<()> {
+    for device in devices()? {
+        let shape = shaped(PixelFormat::R32Float, [2, 1], |s| s.with_levels(2));
+        let mut picture = Texture::of_shape(&device, shape)?;
+        let numbers = [10.0f32, 10.0, 30.0].map(f32::to_le_bytes).concat();
+        picture.write(&numbers)?;
+        let mut out = device.buffer_zeroed::<f32>(4)?;
+        of_levels::launch(&device, Grid::threads(1), &picture, &mut out)?.wait()?;
+        assert_eq!(out.read()?, [20.0, 30.0, 30.0, 220.0]);
+        fills::launch(&device, Grid::threads(2), &mut picture)?.wait()?;
+        let texels = [0.0f32, 10.0, 1.0].map(f32::to_le_bytes).concat();
+        assert_eq!(picture.read()?, texels);
+    }
+    Ok(())
+}
+
+/// A sample by a sampler of whoever calls.
+#[device_fn]
+fn taken(row: &Texture2d<f32>, u: f32, how: Sampler) -> f32 {
+    row.sample(u, 0.5, how).x
+}
+
+#[kernel]
+fn by_samplers(row: &Texture2d<f32>, how: Sampler, out: &mut [f32]) {
+    out[0] = taken(row, 1.25, how);
+    out[1] = taken(row, 1.25, Sampler::NEAREST);
+    out[2] = row.sample(0.25, 0.5, how.offset::<1, 0, 0>()).x;
+    out[3] = row
+        .sample(0.75, 0.5, Sampler::NEAREST.offset::<-1, 0, 0>())
+        .x;
+    out[4] = row.gather::<0>(0.25, 0.5, how.offset::<1, 0, 0>()).y;
+}
+
+#[test]
+fn samplers_are_parameters_and_samples_lie_further() -> invar::Result<()> {
+    let how = Sampler {
+        address: Address::Repeat,
+        ..Sampler::NEAREST
+    };
+    for device in devices()? {
+        let row = Texture::new(&device, PixelFormat::R8Unorm, 2, 1, &[0, 255])?;
+        let mut out = device.buffer_zeroed::<f32>(5)?;
+        by_samplers::launch(&device, Grid::threads(1), &row, how, &mut out)?.wait()?;
+        assert_eq!(out.read()?, [0.0, 1.0, 1.0, 0.0, 0.0]);
+    }
+    let row = Texture::new(&Device::checked(), PixelFormat::R8Unorm, 2, 1, &[0, 255])?;
+    let mut out = [0.0; 5];
+    by_samplers::check(Grid::threads(1), &row, how, &mut out)?.into_result()?;
+    assert_eq!(out, [0.0, 1.0, 1.0, 0.0, 0.0]);
+    let text = by_samplers::to_inv()?;
+    assert!(text.contains("%how: sampler"), "{text}");
+    Ok(())
+}
+
+const NEAREST_LEVEL: Sampler = Sampler {
+    mip: Mip::Nearest,
+    ..Sampler::NEAREST
+};
+
+/// The faces that directions lead to, and what is written to one.
+#[kernel]
+fn of_cubes(sky: &TextureCube<u32>, skies: &mut TextureCubeArray<u32>, out: &mut [u32]) {
+    out[0] = sky.sample(1.0, 0.0, 0.0, Sampler::NEAREST).x;
+    out[1] = sky.sample_level(0.0, -1.0, 0.5, 0.0, NEAREST_LEVEL).x;
+    out[2] = sky.read(0, 0, 5).x;
+    out[3] = skies.array_size() * 10 + skies.width();
+    skies.write(0, 0, 4, 1, [sky.width(), 0, 0, 0]);
+}
+
+#[test]
+fn cubes_are_sampled_in_directions() -> invar::Result<()> {
+    for device in devices()? {
+        let sky = Texture::of_shape(
+            &device,
+            shaped(PixelFormat::R8Uint, [1, 1], |s| s.with_depth(6)),
+        )?;
+        sky.write(&[10, 11, 12, 13, 14, 15])?;
+        let shape = shaped(PixelFormat::R8Uint, [1, 1], |s| s.with_depth(12));
+        let mut skies = Texture::of_shape(&device, shape)?;
+        let mut out = device.buffer_zeroed::<u32>(4)?;
+        of_cubes::launch(&device, Grid::threads(1), &sky, &mut skies, &mut out)?.wait()?;
+        assert_eq!(out.read()?, [10, 13, 15, 21]);
+        assert_eq!(skies.read()?, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+    }
+    Ok(())
+}
+
+const NEARER_OF_LEVELS: Sampler = Sampler {
+    mip: Mip::Nearest,
+    ..NEARER
+};
+const NEARER: Sampler = Sampler {
+    compare: Some(Compare::Less),
+    ..Sampler::LINEAR
+};
+
+#[kernel]
+fn of_depths(map: &Depth2d<f32>, out: &mut [f32]) {
+    out[0] = map.sample_compare(0.5, 0.5, 0.5, NEARER);
+    out[1] = map.read(1, 0);
+    out[2] = map.sample(0.0, 0.5, Sampler::NEAREST);
+    let which = map.gather_compare(0.5, 0.5, 0.5, NEARER);
+    let around = map.gather(0.5, 0.5, Sampler::NEAREST);
+    out[3] = which.x + which.y * 10.0;
+    out[4] = around.y;
+    out[5] = map.sample_compare_level(0.5, 0.5, 0.0, 0.1, NEARER_OF_LEVELS);
+}
+
+#[test]
+fn depths_are_compared() -> invar::Result<()> {
+    for device in devices()? {
+        let numbers = [0.25f32, 0.75].map(f32::to_le_bytes).concat();
+        let map = Texture::new(&device, PixelFormat::Depth32Float, 2, 1, &numbers)?;
+        let mut out = device.buffer_zeroed::<f32>(6)?;
+        of_depths::launch(&device, Grid::threads(1), &map, &mut out)?.wait()?;
+        assert_eq!(out.read()?, [0.5, 0.75, 0.25, 10.0, 0.75, 1.0]);
+    }
+    let text = of_depths::to_inv()?;
+    assert!(text.contains("%map: depth2d f32 sample"), "{text}");
+    Ok(())
+}
+
+/// Samples of a texel, rows of an array, and a long row.
+#[kernel]
+fn arranged(
+    picture: &Texture2dMs<u32>,
+    rows: &Texture1dArray<i32>,
+    long: &mut TextureBuffer<u32>,
+    out: &mut [i32],
+) {
+    out[0] = picture.read(0, 0, 1).x as i32 + picture.samples() as i32 * 100;
+    out[1] = rows.read(1, 1).x + rows.array_size() as i32 * 100;
+    out[2] = rows.sample(0.75, 0, Sampler::NEAREST).x;
+    long.write(long.width() - 1, [7, 0, 0, 0]);
+    long.fence();
+    out[3] = long.read(69_999).x as i32;
+}
+
+#[test]
+fn samples_of_texels_and_rows_are_read() -> invar::Result<()> {
+    for device in devices()? {
+        let picture = Texture::of_shape(
+            &device,
+            shaped(PixelFormat::R8Uint, [1, 1], |s| s.with_samples(2)),
+        )?;
+        picture.write(&[3, 4])?;
+        let rows = Texture::of_shape(
+            &device,
+            shaped(PixelFormat::R8Sint, [2, 1], |s| s.with_depth(2)),
+        )?;
+        rows.write(&[1, 0xfe, 3, 0xfc])?;
+        let row = TextureShape::buffer(PixelFormat::R32Uint, 70_000).expect("a shape");
+        let mut long = Texture::of_shape(&device, row)?;
+        let mut out = device.buffer_zeroed::<i32>(4)?;
+        arranged::launch(
+            &device,
+            Grid::threads(1),
+            &picture,
+            &rows,
+            &mut long,
+            &mut out,
+        )?
+        .wait()?;
+        assert_eq!(out.read()?, [204, 196, -2, 7]);
+    }
+    Ok(())
+}
+
+#[kernel]
+fn counts(from: &Texture2d<f32>, bins: &mut Texture2d<u32>, found: &mut [u32]) {
+    let p = thread_position_in_grid();
+    let bin = (from.read(p.x, p.y).x * 255.0) as u32;
+    bins.atomic_add(bin, 0, 1);
+    bins.atomic_max(0, 1, bin);
+    let (before, is_first) = bins.atomic_compare_exchange(1, 1, 0, 9);
+    if is_first {
+        found[0] = before + 1;
+    }
+}
+
+#[test]
+fn atomics_act_on_texels() -> invar::Result<()> {
+    for device in devices()? {
+        let from = Texture::new(&device, PixelFormat::R8Unorm, 2, 2, &[0, 3, 3, 0])?;
+        let mut bins = Texture::zeroed(&device, PixelFormat::R32Uint, 4, 2)?;
+        let mut found = device.buffer_zeroed::<u32>(1)?;
+        counts::launch(&device, Grid::threads([2, 2]), &from, &mut bins, &mut found)?.wait()?;
+        let wanted = [2u32, 0, 0, 2, 3, 9, 0, 0].map(u32::to_le_bytes).concat();
+        assert_eq!(bins.read()?, wanted);
+        assert_eq!(found.read()?, [1]);
+    }
+    let text = counts::to_inv()?;
+    assert!(text.contains("texture2d u32 read_write"), "{text}");
+    Ok(())
+}
