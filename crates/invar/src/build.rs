@@ -46,6 +46,7 @@ use invar_ir::{
 };
 use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue, bf16, f16};
 
+pub use crate::build_textures::{Texture, TextureIn, TextureOut};
 use crate::kernel::{Constant, IntoDispatch, Launched, Stored, reported, value};
 
 /// Makes one kernel.
@@ -253,7 +254,7 @@ impl Builder {
     }
 
     #[track_caller]
-    fn owns(&self, values: &[Value<'_>]) -> Vec<Id> {
+    pub(crate) fn owns(&self, values: &[Value<'_>]) -> Vec<Id> {
         let mut own = Vec::with_capacity(values.len());
         // No closure: it would be the caller that reports name.
         for value in values {
@@ -491,7 +492,8 @@ impl Builder {
     }
 
     /// The kernel with parameters of known types, so that a launch that does not fit does not compile:
-    /// [`In`] and [`Out`] for buffers that are read and written, and the types of values.
+    /// [`In`] and [`Out`] for buffers that are read and written, [`TextureIn`] and [`TextureOut`] for textures,
+    /// [`crate::Sampler`] for samplers, and the types of values.
     ///
     /// # Errors
     /// As [`Builder::finish`], and if the kernel has other parameters.
@@ -912,6 +914,8 @@ pub struct Out<T>(PhantomData<T>);
 #[doc(hidden)]
 pub enum Wanted {
     Buffer { holds: Held, written: bool },
+    Texture { written: bool },
+    Sampler,
     Value(Option<Type>),
 }
 
@@ -988,6 +992,9 @@ impl Wanted {
                 holds,
                 written: false,
             } => format!("buffer of {} that is only read", holds.what()),
+            Wanted::Texture { written: true } => "texture that may be written".to_string(),
+            Wanted::Texture { written: false } => "texture that is only read".to_string(),
+            Wanted::Sampler => "sampler".to_string(),
             Wanted::Value(Some(ty)) => format!("value of type {ty}"),
             Wanted::Value(None) => "value".to_string(),
         }
@@ -1006,18 +1013,15 @@ impl Wanted {
                 ParamKind::Constant { element },
             ) => holds.is(module, element),
             (Wanted::Value(ty), ParamKind::Scalar { value }) => *ty == Some(kernel.ty(*value)),
+            (Wanted::Texture { written }, ParamKind::Texture(ty)) => {
+                *written == ty.access.memory().can_write()
+            }
+            (Wanted::Sampler, ParamKind::Sampler) => true,
             (
-                Wanted::Buffer { .. },
-                ParamKind::Constant { .. }
-                | ParamKind::Scalar { .. }
-                | ParamKind::Threadgroup { .. }
-                | ParamKind::Texture(_)
-                | ParamKind::Sampler,
-            )
-            | (
-                Wanted::Value(_),
+                _another,
                 ParamKind::Buffer { .. }
                 | ParamKind::Constant { .. }
+                | ParamKind::Scalar { .. }
                 | ParamKind::Threadgroup { .. }
                 | ParamKind::Texture(_)
                 | ParamKind::Sampler,
@@ -1080,7 +1084,7 @@ impl<T: Constant> Parameter for T {
     }
 }
 
-/// The parameters of a kernel: a tuple of [`In`], [`Out`] and types of values.
+/// The parameters of a kernel: a tuple of [`In`], [`Out`], [`TextureIn`], [`TextureOut`], samplers and types of values.
 pub trait Signature {
     /// What a launch passes.
     type Given<'a>;

@@ -512,3 +512,49 @@ fn a_closure_of_with_builds_by_what_it_is_given() {
     let k = Builder::new("wrong");
     k.with(|_| k.literal(1u32).ty());
 }
+
+#[test]
+fn textures_samplers_and_atomics_on_texels() {
+    use invar::build::{TextureIn, TextureOut};
+    use invar::ir::texture::{TextureAccess, TextureType};
+
+    let build = || {
+        let k = Builder::new("counts");
+        let from = k.texture("from", TextureType::d2(Scalar::F32, TextureAccess::Sample));
+        let bins = k.texture(
+            "bins",
+            TextureType::d2(Scalar::U32, TextureAccess::ReadWrite),
+        );
+        let how = k.sampler("how");
+        let (x, none) = (k.thread_position_in_grid(Dim::X), k.literal(0u32));
+        let (middle, level) = (k.literal(0.5f32), k.literal(0.0f32));
+        let u = x.cast(Scalar::F32) + 0.5f32;
+        let code = from.sample(how, &[u, middle, level]).swizzle("x") * 255.0f32;
+        let old = bins.atomic(
+            AtomicOp::Add,
+            &[code.cast(Scalar::U32), none],
+            &[k.literal(1u32)],
+        );
+        assert_eq!(old[0].ty(), Type::U32);
+        k
+    };
+    let counts = build().finish_as::<(TextureIn, TextureOut, Sampler)>();
+    let counts = counts.expect("a kernel");
+    let device = Device::default().expect("a device");
+    let from = Texture::new(&device, PixelFormat::R8Unorm, 2, 1, &[1, 1]).expect("a texture");
+    let mut bins = Texture::zeroed(&device, PixelFormat::R32Uint, 2, 1).expect("a texture");
+    let how = Sampler {
+        coordinates: Coordinates::Pixel,
+        mip: Mip::Nearest,
+        ..Sampler::NEAREST
+    };
+    let launched = counts.launch(&device, Grid::threads(2), (&from, &mut bins, how));
+    launched.expect("a launch").wait().expect("a run");
+    assert_eq!(bins.read().expect("texels"), [0, 0, 0, 0, 2, 0, 0, 0]);
+    let unlike = build().finish_as::<(TextureIn, TextureIn, Sampler)>();
+    let message = unlike.err().expect("another signature").to_string();
+    assert!(
+        message.contains("parameter 2 is no texture that is only read"),
+        "{message}"
+    );
+}

@@ -1,0 +1,246 @@
+//! Textures of kernels that programs generate.
+//!
+//! Deliberately absent: what their functions mean, which [`crate::ir::texture`] has, and whether they fit, which the
+//! verifier says.
+
+use invar_ir::texture::{Sampling, TextureFunction, TextureType};
+use invar_ir::{AtomicOp, Memory, Order, Place, SamplerSource, Scope, Step, Width};
+use invar_runtime::{Arg, Error, Sampler};
+
+use crate::build::{Builder, Parameter, Value, Wanted};
+
+/// A texture of a kernel that is being built. Where a function takes coordinates, the level may stand behind them.
+///
+/// ```
+/// use invar::build::{Builder, TextureIn, TextureOut};
+/// use invar::ir::texture::{Dimension, TextureAccess, TextureType};
+/// use invar::ir::{Dim, Scalar};
+/// use invar::{Device, Grid, PixelFormat, Sampler, Texture};
+///
+/// let k = Builder::new("resize");
+/// let from = k.texture("from", TextureType::d2(Scalar::F32, TextureAccess::Sample));
+/// let to = k.texture("to", TextureType::d2(Scalar::F32, TextureAccess::Write));
+/// let (x, y) = (k.thread_position_in_grid(Dim::X), k.thread_position_in_grid(Dim::Y));
+/// let u = (x.cast(Scalar::F32) + 0.5f32) / to.width().cast(Scalar::F32);
+/// let v = (y.cast(Scalar::F32) + 0.5f32) / to.height().cast(Scalar::F32);
+/// to.write(&[x, y], from.sample(Sampler::LINEAR, &[u, v]));
+/// let resize = k.finish_as::<(TextureIn, TextureOut)>()?;
+///
+/// let device = Device::default()?;
+/// let from = Texture::new(&device, PixelFormat::R8Unorm, 2, 1, &[10, 30])?;
+/// let mut to = Texture::zeroed(&device, PixelFormat::R8Unorm, 4, 1)?;
+/// resize.launch(&device, Grid::threads([4, 1]), (&from, &mut to))?.wait()?;
+/// assert_eq!(to.read()?, [10, 15, 25, 30]);
+/// # Ok::<(), invar::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Texture<'k> {
+    kernel: &'k Builder,
+    memory: Memory,
+}
+
+impl Builder {
+    /// A texture parameter.
+    #[track_caller]
+    pub fn texture(&self, name: &str, ty: TextureType) -> Texture<'_> {
+        Texture {
+            kernel: self,
+            memory: self.with(|k| k.texture(name, ty)),
+        }
+    }
+
+    /// A sampler parameter.
+    #[track_caller]
+    pub fn sampler(&self, name: &str) -> SamplerSource {
+        self.with(|k| k.sampler(name))
+    }
+}
+
+impl<'k> Texture<'k> {
+    /// A function, with what it takes in the order of the text form; gives what it gives.
+    #[track_caller]
+    pub fn call(self, function: TextureFunction, args: &[Value<'_>]) -> Option<Value<'k>> {
+        let args = self.kernel.owns(args);
+        let made = (self.kernel).with(|k| k.texture_function(self.memory, function, &args));
+        // No closure: it would be the caller that reports name.
+        match made {
+            Some(id) => Some(self.kernel.value(id)),
+            None => None,
+        }
+    }
+
+    #[track_caller]
+    fn given(self, function: TextureFunction, args: &[Value<'_>]) -> Value<'k> {
+        match self.call(function, args) {
+            Some(value) => value,
+            None => unreachable!("only writes and fences give nothing"),
+        }
+    }
+
+    /// The texel at integer coordinates.
+    #[track_caller]
+    pub fn read(self, at: &[Value<'_>]) -> Value<'k> {
+        self.given(TextureFunction::Read, at)
+    }
+
+    /// Writes the texel at integer coordinates.
+    #[track_caller]
+    pub fn write(self, at: &[Value<'_>], value: Value<'_>) {
+        self.call(TextureFunction::Write, &[at, &[value]].concat());
+    }
+
+    /// A sample at coordinates of `f32`.
+    #[track_caller]
+    pub fn sample(self, how: impl Into<Sampling>, at: &[Value<'_>]) -> Value<'k> {
+        self.given(TextureFunction::Sample(how.into()), at)
+    }
+
+    /// A component, 0 to 3, of the four texels that a linear sample is made of.
+    #[track_caller]
+    pub fn gather(self, component: u8, how: impl Into<Sampling>, at: &[Value<'_>]) -> Value<'k> {
+        let sampling = how.into();
+        let function = TextureFunction::Gather {
+            component,
+            sampling,
+        };
+        self.given(function, at)
+    }
+
+    /// How much of a sample is of depths with which the sampler's comparison of the reference holds.
+    #[track_caller]
+    pub fn sample_compare(
+        self,
+        how: impl Into<Sampling>,
+        at: &[Value<'_>],
+        reference: Value<'_>,
+    ) -> Value<'k> {
+        let args = [at, &[reference]].concat();
+        self.given(TextureFunction::SampleCompare(how.into()), &args)
+    }
+
+    /// 1 or 0 for each of the four depths that a linear sample is made of.
+    #[track_caller]
+    pub fn gather_compare(
+        self,
+        how: impl Into<Sampling>,
+        at: &[Value<'_>],
+        reference: Value<'_>,
+    ) -> Value<'k> {
+        let args = [at, &[reference]].concat();
+        self.given(TextureFunction::GatherCompare(how.into()), &args)
+    }
+
+    /// The level of a sample whose neighbours' coordinates differ so much along two directions.
+    #[track_caller]
+    pub fn gradient_level(self, across: [Value<'_>; 2], down: [Value<'_>; 2]) -> Value<'k> {
+        let all = self.kernel.owns(&[across[0], across[1], down[0], down[1]]);
+        let (across, down) = ([all[0], all[1]], [all[2], all[3]]);
+        let level = (self.kernel).with(|k| k.texture_gradient_level(self.memory, across, down));
+        self.kernel.value(level)
+    }
+
+    /// How many texels a row has.
+    #[track_caller]
+    pub fn width(self) -> Value<'k> {
+        self.given(TextureFunction::Width, &[])
+    }
+
+    /// How many rows it has.
+    #[track_caller]
+    pub fn height(self) -> Value<'k> {
+        self.given(TextureFunction::Height, &[])
+    }
+
+    /// How many slices it has, of three dimensions.
+    #[track_caller]
+    pub fn depth(self) -> Value<'k> {
+        self.given(TextureFunction::Depth, &[])
+    }
+
+    /// How many elements it has, of an array.
+    #[track_caller]
+    pub fn array_size(self) -> Value<'k> {
+        self.given(TextureFunction::ArraySize, &[])
+    }
+
+    /// How many levels it has.
+    #[track_caller]
+    pub fn levels(self) -> Value<'k> {
+        self.given(TextureFunction::Levels, &[])
+    }
+
+    /// How many samples a texel has.
+    #[track_caller]
+    pub fn samples(self) -> Value<'k> {
+        self.given(TextureFunction::Samples, &[])
+    }
+
+    /// An atomic operation on the first component of a texel, relaxed and of the whole device; a compare-exchange gives
+    /// the old value and whether it exchanged.
+    ///
+    /// # Panics
+    /// Without a coordinate.
+    #[track_caller]
+    pub fn atomic(self, op: AtomicOp, at: &[Value<'_>], args: &[Value<'_>]) -> Vec<Value<'k>> {
+        let (at, args) = (self.kernel.owns(at), self.kernel.owns(args));
+        let place = Place {
+            memory: self.memory,
+            index: at[0],
+            width: Width::One,
+            path: at[1..].iter().map(|value| Step::Index(*value)).collect(),
+        };
+        let results =
+            (self.kernel).with(|k| k.atomic(op, place, &args, Order::Relaxed, Scope::Device));
+        results
+            .into_iter()
+            .map(|id| self.kernel.value(id))
+            .collect()
+    }
+
+    /// The memory object, for [`Builder::with`].
+    pub fn memory(self) -> Memory {
+        self.memory
+    }
+}
+
+/// A parameter of a kernel with types: a texture that is read or sampled.
+pub struct TextureIn;
+
+/// A parameter of a kernel with types: a texture that is written.
+pub struct TextureOut;
+
+impl Parameter for TextureIn {
+    type Given<'a> = &'a crate::Texture;
+
+    fn wanted() -> Wanted {
+        Wanted::Texture { written: false }
+    }
+
+    fn arg<'a, 'b: 'a>(given: &'a &'b crate::Texture) -> Result<Arg<'a>, Error> {
+        Ok(Arg::from(*given))
+    }
+}
+
+impl Parameter for TextureOut {
+    type Given<'a> = &'a mut crate::Texture;
+
+    fn wanted() -> Wanted {
+        Wanted::Texture { written: true }
+    }
+
+    fn arg<'a, 'b: 'a>(given: &'a &'b mut crate::Texture) -> Result<Arg<'a>, Error> {
+        Ok(Arg::from(&**given))
+    }
+}
+
+impl Parameter for Sampler {
+    type Given<'a> = Sampler;
+
+    fn wanted() -> Wanted {
+        Wanted::Sampler
+    }
+
+    fn arg<'a, 'b: 'a>(given: &'a Sampler) -> Result<Arg<'a>, Error> {
+        Ok(Arg::from(*given))
+    }
+}
