@@ -241,6 +241,24 @@ impl Translator<'_> {
         Ok(old.map(Val::One))
     }
 
+    /// An atomic, by the word for it.
+    pub fn atomic_op(&self, word: &str) -> Done<AtomicOp> {
+        Ok(match word {
+            "load" => AtomicOp::Load,
+            "store" => AtomicOp::Store,
+            "exchange" => AtomicOp::Exchange,
+            "compare_exchange" => AtomicOp::CompareExchange,
+            "add" => AtomicOp::Add,
+            "sub" => AtomicOp::Sub,
+            "min" => AtomicOp::Min,
+            "max" => AtomicOp::Max,
+            "and" => AtomicOp::And,
+            "or" => AtomicOp::Or,
+            "xor" => AtomicOp::Xor,
+            other => return Err(self.refuse(&format!("the atomic `{other}`"))),
+        })
+    }
+
     /// An atomic at an address, which may lead to one of several objects.
     fn atomic_at(
         &mut self,
@@ -268,20 +286,7 @@ impl Translator<'_> {
             return Ok(results.first().copied());
         }
         let (memory, index, object) = self.granules(address, asked.size_bytes())?;
-        let op = match op {
-            "load" => AtomicOp::Load,
-            "store" => AtomicOp::Store,
-            "exchange" => AtomicOp::Exchange,
-            "compare_exchange" => AtomicOp::CompareExchange,
-            "add" => AtomicOp::Add,
-            "sub" => AtomicOp::Sub,
-            "min" => AtomicOp::Min,
-            "max" => AtomicOp::Max,
-            "and" => AtomicOp::And,
-            "or" => AtomicOp::Or,
-            "xor" => AtomicOp::Xor,
-            other => return Err(self.refuse(&format!("the atomic `{other}`"))),
-        };
+        let op = self.atomic_op(op)?;
         if asked.size_bytes() != object.granule_bytes {
             return Err(self.refuse("memory that is accessed by atomics and by narrower accesses"));
         }

@@ -4,12 +4,13 @@
 //! parameter (`objects.rs`), so the object that an address leads to is the texture. A sampler holds an address
 //! too, and its properties as bits: one that the source says has none of a parameter.
 //!
-//! Deliberately absent: samples that choose their level by what neighbours sample, or at an offset; one of
-//! several samplers; depths with several samples; atomics on textures.
+//! Deliberately absent: samples that choose their level by what neighbours sample; gradients of volumes and cubes; one
+//! of several samplers; depths with several samples.
 
+use invar_ir::texture::Sampling;
 use invar_ir::{
-    Const, Dimension, Op, SamplerSource, Scalar, TextureAccess, TextureFunction, TextureType, Type,
-    Value,
+    Const, Dimension, Memory, Op, Order, Place, SamplerSource, Scalar, Scope, Step, TextureAccess,
+    TextureFunction, TextureType, Type, Value, Width,
 };
 use invar_llvm::foreign::{DebugType, Operand};
 use invar_texture::{
@@ -39,11 +40,14 @@ const DEPTHS: usize = 16;
 /// What a sample of the headers may ask for, by bit.
 const HAS_LEVEL: u64 = 1;
 const REFUSED: [(u64, &str); 4] = [
-    (2, "a sample with an offset"),
+    (2, "a sample with an offset beyond -8 to 7, or of a cube"),
     (4, "a sample with a `bias`"),
-    (8, "a sample with gradients"),
+    (8, "a sample with gradients of a volume or a cube"),
     (16, "a sample with a `min_lod_clamp`"),
 ];
+/// From where on there are offsets, and the bits of each.
+const OFFSETS: u32 = 8;
+const OFFSET_BITS: u32 = 4;
 
 /// The type of a texture, by the name of its class: `invar_texture<2, float, 1>`.
 fn texture_type(name: &str) -> Option<TextureType> {
@@ -69,6 +73,12 @@ fn texture_type(name: &str) -> Option<TextureType> {
     })
 }
 
+/// Whether a sampler may choose a level: one that the source says without a filter of levels takes the first.
+fn may_choose(sampling: Sampling) -> bool {
+    let sampler = sampling.sampler.constant();
+    sampler.is_none_or(|sampler| sampler.mip != Mip::None)
+}
+
 impl Translator<'_> {
     /// A parameter that is a texture or a sampler, by its class.
     pub fn declare_handle(&mut self, name: &str, class: &DebugType) -> Done<What> {
@@ -77,6 +87,9 @@ impl Translator<'_> {
             _other => "",
         };
         match (class, texture_type(class)) {
+            (_, Some(ty)) if ty.is_depth && ty.dimension.has_samples() => Err(self.refuse(
+                &format!("the texture `{name}` of depths with several samples"),
+            )),
             (_, Some(ty)) => Ok(What::Texture(self.k.texture(name, ty), ty)),
             ("sampler", None) => match self.k.sampler(name) {
                 SamplerSource::Param(memory) => Ok(What::Sampler(memory)),
@@ -139,6 +152,15 @@ impl Translator<'_> {
         let What::Texture(memory, ty) = self.object(address)?.what else {
             return Err(self.refuse("an access of this kind to a parameter"));
         };
+        match what {
+            ["gradient"] => {
+                let change = self.several(number, 1, 4)?;
+                let (dx, dy) = ([change[0], change[1]], [change[2], change[3]]);
+                return Ok(vec![self.k.texture_gradient_level(memory, dx, dy)]);
+            }
+            ["atomic", op] => return self.texel_atomic(number, op, memory, ty),
+            _other => {}
+        }
         let (function, args) = self.texture_call(number, what, ty)?;
         let Some(value) = self.k.texture_function(memory, function, &args) else {
             return Ok(Vec::new());
@@ -152,6 +174,34 @@ impl Translator<'_> {
                 .collect(),
             _scalar => vec![value],
         })
+    }
+
+    /// What an atomic on a texel gives.
+    fn texel_atomic(
+        &mut self,
+        number: usize,
+        op: &str,
+        memory: Memory,
+        ty: TextureType,
+    ) -> Done<Vec<Value>> {
+        /// Where the values begin.
+        const VALUES: usize = 4;
+        let op = self.atomic_op(op)?;
+        let at = self.several(number, 1, ty.dimension.coordinates())?;
+        let args = self.several(number, VALUES, op.operand_count())?;
+        let args: Vec<Value> = (args.into_iter())
+            .map(|value| self.as_scalar(value, ty.component))
+            .collect();
+        let place = Place {
+            memory,
+            index: at[0],
+            width: Width::One,
+            path: at[1..].iter().map(|value| Step::Index(*value)).collect(),
+        };
+        let results = self
+            .k
+            .atomic(op, place, &args, Order::Relaxed, Scope::Device);
+        Ok(results.first().copied().into_iter().collect())
     }
 
     /// The function of the IR that a call is, and its operands.
@@ -186,26 +236,25 @@ impl Translator<'_> {
             ["sample", _] => {
                 let mut at = self.sampled_at(number, dimension, 3)?;
                 let level = self.sampled_level(number, 8, dimension)?;
-                let sampler = self.sampler(number, dimension, level.is_some())?;
-                at.extend(level);
-                (TextureFunction::Sample(sampler.into()), at)
+                let sampling = self.sampling(number, dimension, Some((9, level.is_some())))?;
+                at.extend(level.filter(|_| may_choose(sampling)));
+                (TextureFunction::Sample(sampling), at)
             }
             ["sample_compare"] => {
                 let mut at = self.sampled_at(number, dimension, 3)?;
                 let level = self.sampled_level(number, 9, dimension)?;
-                let sampler = self.sampler(number, dimension, level.is_some())?;
-                at.extend(level);
+                let sampling = self.sampling(number, dimension, Some((10, level.is_some())))?;
+                at.extend(level.filter(|_| may_choose(sampling)));
                 at.push(self.one(number, 8)?);
-                (TextureFunction::SampleCompare(sampler.into()), at)
+                (TextureFunction::SampleCompare(sampling), at)
             }
             ["gather", _] => {
                 let at = self.sampled_at(number, dimension, 2)?;
-                let sampler = self.sampler(number, dimension, false)?;
+                let sampling = self.sampling(number, dimension, None)?;
                 let component = match self.f.insts[number].operands[7] {
                     Operand::Bits(_, component) => component as u8,
                     _ => return Err(self.refuse("a gather of a component that is computed")),
                 };
-                let sampling = sampler.into();
                 let function = TextureFunction::Gather {
                     component,
                     sampling,
@@ -214,9 +263,9 @@ impl Translator<'_> {
             }
             ["gather_compare"] => {
                 let mut at = self.sampled_at(number, dimension, 2)?;
-                let sampler = self.sampler(number, dimension, false)?;
+                let sampling = self.sampling(number, dimension, None)?;
                 at.push(self.one(number, 7)?);
-                (TextureFunction::GatherCompare(sampler.into()), at)
+                (TextureFunction::GatherCompare(sampling), at)
             }
             ["width"] => self.size_of_level(number, TextureFunction::Width, dimension)?,
             ["height"] => self.size_of_level(number, TextureFunction::Height, dimension)?,
@@ -304,7 +353,7 @@ impl Translator<'_> {
     /// What a sample asks for, of what is supported.
     fn asked(&self, number: usize) -> Done<u64> {
         let Operand::Bits(_, asked) = self.f.insts[number].operands[3] else {
-            return Err(self.refuse("a sample with an offset"));
+            return Err(self.refuse("a sample with an offset that is computed"));
         };
         match REFUSED.iter().find(|(bit, _)| asked & bit != 0) {
             Some((_, what)) => Err(self.refuse(what)),
@@ -312,14 +361,30 @@ impl Translator<'_> {
         }
     }
 
-    /// The sampler of a call: its second and third operands.
+    /// How a call samples: by its second and third operands, and at the offset that it asks for. Of what has levels, with
+    /// the operand that says between which, and whether it says one.
+    fn sampling(
+        &mut self,
+        number: usize,
+        dimension: Dimension,
+        levels: Option<(usize, bool)>,
+    ) -> Done<Sampling> {
+        let asked = self.asked(number)?;
+        let offset = [0, 1, 2].map(|axis| {
+            let bits = (asked >> (OFFSETS + OFFSET_BITS * axis)) as i8;
+            // The upper bits are the sign's.
+            bits << OFFSET_BITS >> OFFSET_BITS
+        });
+        let sampler = self.sampler(number, dimension, levels)?;
+        Ok(Sampling { sampler, offset })
+    }
+
     fn sampler(
         &mut self,
         number: usize,
         dimension: Dimension,
-        has_level: bool,
+        levels: Option<(usize, bool)>,
     ) -> Done<SamplerSource> {
-        self.asked(number)?;
         let operands = &self.f.insts[number].operands;
         let address = self.address(&operands[1])?;
         if address.choice.is_some() {
@@ -334,19 +399,27 @@ impl Translator<'_> {
         let Operand::Bits(_, bits) = operands[2] else {
             return Err(self.refuse("a sampler whose properties are computed"));
         };
-        self.properties(bits, dimension, has_level)
-            .map(SamplerSource::Constant)
+        let has_level = levels.is_some_and(|(_, has_level)| has_level);
+        let mut sampler = self.properties(bits, dimension, has_level)?;
+        if let Some((operand, _)) = levels {
+            let Operand::Bits(_, limits) = operands[operand] else {
+                return Err(self.refuse("a sampler whose properties are computed"));
+            };
+            let [least, most] = [limits as u32, (limits >> 32) as u32].map(f32::from_bits);
+            let Some(lod) = LodClamp::new(least, most) else {
+                let what = format!("a sampler with `lod_clamp({least:?}, {most:?})`");
+                return Err(self.refuse(&what));
+            };
+            sampler.lod = lod;
+        }
+        Ok(SamplerSource::Constant(sampler))
     }
 
     /// A sampler by its properties, as the headers write them.
     fn properties(&self, bits: u64, dimension: Dimension, has_level: bool) -> Done<Sampler> {
         let part = |at: u32, count: u32| (bits >> at & ((1 << count) - 1)) as usize;
-        let refused = [
-            (19, "a sampler with a `lod_clamp`"),
-            (20, "a sampler with `max_anisotropy`"),
-        ];
-        if let Some((_, what)) = refused.iter().find(|(at, _)| part(*at, 1) != 0) {
-            return Err(self.refuse(what));
+        if part(20, 1) != 0 {
+            return Err(self.refuse("a sampler with `max_anisotropy`"));
         }
         let (larger, smaller) = (part(0, 1), part(1, 1));
         if has_level && larger != smaller {
