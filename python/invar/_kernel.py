@@ -69,6 +69,7 @@ def source(
     constants: Mapping[str, Any] | None = None,
     async_copies: str = "expanded",
     matrices: str = "expanded",
+    formats: Mapping[str, str] | None = None,
 ) -> str:
     """The kernel as the code of a target, such as ``"msl"``.
 
@@ -76,7 +77,8 @@ def source(
     Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
     copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
     Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
-    ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
+    ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
+    each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
     """
     compiled = self._closed("{}.source(...)")
     if not isinstance(target, str):
@@ -84,7 +86,9 @@ def source(
     size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
     named = compiled.named(constants) if constants else []
     try:
-        return compiled.module.source(compiled.name, target, size, named, async_copies, matrices)
+        return compiled.module.source(
+            compiled.name, target, size, named, async_copies, matrices, list((formats or {}).items())
+        )
     except DiagnosticsError as e:
         raise reported(e, ReportError) from None
     except ValueError as e:

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use invar::emit::{AsyncCopies, Matrices, Options, Target, keeps_open};
-use invar::{Error, report};
+use invar::{Error, PixelFormat, report};
 use invar_ir::{Const, ConstantKey, Diagnostics, verify};
 
 use crate::{Loaded, Refusal, Verdict, input, options, plan, read, say, shader, show};
@@ -39,6 +39,19 @@ pub struct EmitArgs {
     /// What simdgroup matrices are in WGSL.
     #[arg(long, value_name = "WHAT", default_value = "expanded", value_parser = matrices())]
     matrices: Matrices,
+    /// The pixel format of a texture that the kernel writes, for wgsl: dst=rgba8unorm (repeatable).
+    #[arg(long = "format", value_name = "NAME=FORMAT", value_parser = format)]
+    formats: Vec<(String, PixelFormat)>,
+}
+
+/// A texture's name and its format.
+fn format(text: &str) -> Result<(String, PixelFormat), String> {
+    let (name, format) = text
+        .split_once('=')
+        .ok_or("write a parameter's name and a pixel format, such as dst=rgba8unorm")?;
+    let found = PixelFormat::from_name(format);
+    let found = found.ok_or_else(|| format!("there is no pixel format `{format}`"))?;
+    Ok((name.to_string(), found))
 }
 
 /// A parser of values that have names, with what each of them is.
@@ -120,6 +133,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         processor: args.processor.clone(),
         async_copies: args.async_copies,
         matrices: args.matrices,
+        formats: args.formats.clone(),
     };
     match invar::emit::emit(&module, &kernel.name, args.target, &options) {
         Ok(text) => show(text.trim_end()),

@@ -4,9 +4,9 @@
 
 use invar_codegen::{msl, wgsl};
 use invar_interp::{Dispatch, Grid, Options as Limits, check_grid};
-use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, Rule, Verified};
+use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, ParamKind, Rule, Verified};
 
-use crate::{Error, Result};
+use crate::{Error, PixelFormat, Result};
 
 /// What a kernel can be emitted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,9 @@ pub struct Options {
     pub async_copies: AsyncCopies,
     /// What simdgroup matrices are: anything but the default is for [`Target::Wgsl`].
     pub matrices: Matrices,
+    /// The pixel formats of textures that are written, by the names of their parameters: for [`Target::Wgsl`], which
+    /// names them in their types.
+    pub formats: Vec<(String, PixelFormat)>,
 }
 
 /// A kernel as the code of a target.
@@ -138,6 +141,11 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
             "only the targets llvm and asm are for a processor: leave it out",
         ));
     }
+    if !options.formats.is_empty() && target != Target::Wgsl {
+        return Err(refused(
+            "only WGSL names the formats of textures: ask for the target wgsl, or leave them out",
+        ));
+    }
     if options.async_copies == AsyncCopies::Engine && target != Target::Msl {
         return Err(refused(
             "only MSL has async copies by a copy engine: ask for the target msl, or for expanded ones",
@@ -171,6 +179,7 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
             };
             let options = wgsl::WgslOptions {
                 keep_bindings: true,
+                texture_formats: formats_of(kernel, &options.formats)?,
                 ..wgsl::WgslOptions::new(features, size)
             };
             wgsl::write(module, &kernel.name, &options)?.text
@@ -179,6 +188,28 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
         Target::Asm => native(module, kernel, size, invar_llvm::Text::Asm, options)?,
     };
     Ok(code)
+}
+
+/// The formats of textures by their places.
+fn formats_of(
+    kernel: &Kernel,
+    given: &[(String, PixelFormat)],
+) -> Result<Vec<(usize, PixelFormat)>> {
+    let written = |(name, format): &(String, PixelFormat)| {
+        let place = kernel.params.iter().position(|p| *p.name == **name);
+        let of = place.map(|place| (place, &kernel.params[place].kind));
+        match of {
+            Some((place, ParamKind::Texture(ty))) if ty.access.memory().can_write() => {
+                Ok((place, *format))
+            }
+            _other => Err(refused(format!(
+                "kernel `{}` writes no texture `{name}`, whose format would be {}",
+                kernel.name,
+                format.name()
+            ))),
+        }
+    };
+    given.iter().map(written).collect()
 }
 
 /// Whether function constants stay open: Metal's language has its own, which they are where no value

@@ -139,6 +139,7 @@ impl Module {
         constants: Vec<(String, String, u64)>,
         async_copies: &str,
         matrices: &str,
+        formats: Vec<(String, String)>,
     ) -> PyResult<String> {
         let target = one_of("target", target, &Target::ALL, Target::name)?;
         let options = emit::Options {
@@ -152,6 +153,10 @@ impl Module {
                 AsyncCopies::name,
             )?,
             matrices: one_of("kind of matrices", matrices, &Matrices::ALL, Matrices::name)?,
+            formats: formats
+                .into_iter()
+                .map(|(name, format)| Ok((name, crate::texture::format(&format)?)))
+                .collect::<PyResult<_>>()?,
         };
         let module = away(py, || self.verified())?.clone();
         let name = kernel.to_string();

@@ -33,7 +33,7 @@ impl Size {
 }
 
 /// The format of that name.
-fn format(name: &str) -> PyResult<PixelFormat> {
+pub fn format(name: &str) -> PyResult<PixelFormat> {
     PixelFormat::from_name(name).ok_or_else(|| {
         let known: Vec<&str> = PixelFormat::ALL.iter().map(|f| f.name()).collect();
         let known = known.join(", ");

@@ -8,8 +8,6 @@ use invar_ir::{
     AtomicOp, Const, Inst, InstKind, Level, Order, Place, Region, Rule, Scalar, Scope, Type, Value,
 };
 
-use crate::passes::textures;
-
 use super::memory::CLEARED_SLOTS;
 use super::types::{value as wgsl_type, zero};
 use super::writer::{Identity, Writer};
@@ -195,7 +193,11 @@ impl Writer<'_> {
                 }
             }
             InstKind::Print { .. } => unreachable!("`print` has been written out"),
-            InstKind::Texture { .. } => unreachable!("{}", textures::REFUSED),
+            InstKind::Texture {
+                texture,
+                function,
+                args,
+            } => self.texture(inst, *texture, *function, args),
         }
     }
 

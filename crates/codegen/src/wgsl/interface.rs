@@ -3,7 +3,9 @@
 
 #[cfg(doc)]
 use invar_ir::Kernel;
+use invar_ir::texture::Sampler;
 use invar_ir::{Binding as Place, Const, Type};
+use invar_texture::PixelFormat;
 
 use crate::analysis::order::LaunchOrder;
 
@@ -143,6 +145,8 @@ pub struct WgslOptions {
     pub unroll_rows: bool,
     /// Whether parameters stand where they say that a host binds them; else everything is numbered in group 0.
     pub keep_bindings: bool,
+    /// The formats of textures that are written, by their places.
+    pub texture_formats: Vec<(usize, PixelFormat)>,
     /// `Scalar` parameters of which every dispatch gives this value ([`fix_scalars`](crate::passes::rows::fix_scalars)).
     pub fixed_scalars: Vec<(usize, Const)>,
 }
@@ -161,6 +165,7 @@ impl WgslOptions {
             threads_per_invocation: 1,
             unroll_rows: false,
             keep_bindings: false,
+            texture_formats: Vec::new(),
             fixed_scalars: Vec::new(),
         }
     }
@@ -199,15 +204,18 @@ pub struct Binding {
     pub place: Place,
     /// What to bind.
     pub bound: Bound,
-    /// Whether it is bound as read-write storage; else as read-only storage, the constants as uniform.
+    /// Whether it is bound as read-write storage; else as read-only storage, the constants as uniform. Of a texture,
+    /// whether it is one of storage.
     pub writable: bool,
 }
 
 /// What is bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// The buffer given for a parameter, by its place in [`Kernel::params`].
+    /// The buffer, texture or sampler given for a parameter, by its place in [`Kernel::params`].
     Param(usize),
+    /// A sampler that the kernel says.
+    Sampler(Sampler),
     /// The contents of a program-scope constant.
     Contents(Vec<u8>),
     /// The hidden constants.

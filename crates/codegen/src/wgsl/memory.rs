@@ -714,7 +714,11 @@ impl Writer<'_> {
         if device {
             self.line("storageBarrier();");
         }
-        if !device || spaces.contains(Spaces::THREADGROUP) {
+        let texture = spaces.contains(Spaces::TEXTURE) && self.textures_are_written();
+        if texture {
+            self.line("textureBarrier();");
+        }
+        if !(device || texture) || spaces.contains(Spaces::THREADGROUP) {
             self.line("workgroupBarrier();");
         }
     }

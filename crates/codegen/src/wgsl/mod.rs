@@ -1,7 +1,7 @@
 //! The WGSL writer: one verified kernel to the text of one WGSL module.
 //!
 //! How resources are bound: group 0 holds the buffer and constant-buffer parameters in their order,
-//! then the program-scope constants that the kernel reads, then one uniform buffer of hidden
+//! then the program-scope constants that the kernel reads, then textures and samplers, then one uniform buffer of hidden
 //! constants: the grid's size, the buffers' lengths and the `Scalar` parameters ([`Constants`]). A
 //! buffer's binding is rounded up to 16 bytes; its length in elements comes from the hidden constants,
 //! never from `arrayLength`.
@@ -30,7 +30,7 @@
 //!   `strict` is refused (A9).
 //!
 //! Files: `interface.rs` (options and what a host is told), `writer.rs` (the state of writing), `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
-//! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
+//! `memory.rs` (accesses and atomics), `texture.rs` (textures and samplers), `operations.rs` (rows of the op table), `lanes.rs` (between
 //! lanes), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `roles.rs` (which they are), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
@@ -47,8 +47,6 @@ use invar_ir::{
     AddressSpace, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind, Rule,
     Scalar, Span, Type, Uniformity, Verified, analyse,
 };
-
-use crate::passes::textures;
 
 mod bindings;
 mod body;
@@ -67,6 +65,7 @@ mod operations;
 mod plan;
 mod roles;
 mod runs;
+mod texture;
 mod types;
 mod value_walks;
 mod values;
@@ -145,10 +144,9 @@ fn written(module: &Verified, kernel: &str, options: &WgslOptions) -> Result<Sou
         );
         return fail(Rule::UnsupportedFeature, span, message);
     }
-    let is_texture = |kind: &ParamKind| matches!(kind, ParamKind::Texture(_) | ParamKind::Sampler);
-    if let Some(param) = found.params.iter().find(|p| is_texture(&p.kind)) {
-        let message = format!("parameter `%{}`: {}", param.name, textures::NOT_WRITTEN);
-        return fail(Rule::UnsupportedFeature, param.span, message);
+    let lacks = texture::refused(found, options);
+    if !lacks.is_empty() {
+        return Err(Diagnostics(lacks));
     }
     if let Some(size) = found.threadgroup_size
         && size != options.threadgroup_size
@@ -235,6 +233,11 @@ impl<'a> Writer<'a> {
         if !roles.is_empty() {
             names.reserve(cooperative::WORDS);
         }
+        let handles: Vec<_> = (0..)
+            .zip(&kernel.params)
+            .filter(|(_, p)| matches!(p.kind, ParamKind::Texture(_) | ParamKind::Sampler))
+            .map(|(number, p)| (Memory::Param(number), names.unique_object(&p.name)))
+            .collect();
         let names_of_memory = plan
             .memories()
             .into_iter()
@@ -244,6 +247,7 @@ impl<'a> Writer<'a> {
                     names.unique_object(&module.memory(kernel, m)?.name.clone()),
                 ))
             })
+            .chain(handles)
             .collect();
         Writer {
             module,
@@ -291,6 +295,7 @@ impl<'a> Writer<'a> {
             frames: Frames::default(),
             errors: Vec::new(),
             names_of_memory,
+            samplers: Vec::new(),
             uses_subgroups: false,
         }
     }
@@ -567,6 +572,7 @@ impl<'a> Writer<'a> {
                 writable,
             });
         }
+        text.push_str(&self.texture_variables(places, &mut bindings));
         for (param, ty, words) in scalars {
             members.extend(words.iter().map(|w| format!("{w}: u32")));
             fields.push(Field::Scalar(*param, *ty));

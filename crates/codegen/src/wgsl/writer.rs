@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::memory_layout::Layouts;
+use invar_ir::texture::Sampler;
 use invar_ir::{
     Const, Diagnostic, Kernel, Level, Memory, Module, Rule, Span, Type, Uniformity, Value,
 };
@@ -87,6 +88,8 @@ pub(super) struct Writer<'a> {
     pub(super) frames: Frames,
     pub(super) errors: Vec<Diagnostic>,
     pub(super) names_of_memory: HashMap<Memory, String>,
+    /// The samplers that the kernel says, and their names.
+    pub(super) samplers: Vec<(String, Sampler)>,
     pub(super) uses_subgroups: bool,
 }
 

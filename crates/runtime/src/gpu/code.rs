@@ -171,6 +171,7 @@ impl Code {
                 .map(|binding| match &binding.bound {
                     Bound::Param(param) => Binding::Param(*param, binding.writable),
                     Bound::Contents(bytes) => Binding::Contents(bytes.clone()),
+                    Bound::Sampler(_) => unreachable!("textures have become buffers before"),
                     Bound::Constants => Binding::Values,
                     Bound::IterationGuard => Binding::IterationGuard,
                 })

@@ -33,8 +33,6 @@ use writer::{Tables, Texture, Words, Writer};
 /// What is said of a texture where a kernel is written as text of a shading language by itself.
 pub const NOT_WRITTEN: &str =
     "textures are written for a pixel format, which only a dispatch gives; run the kernel instead";
-/// Why a writer never comes to a texture.
-pub(crate) const REFUSED: &str = "a kernel with textures has been refused";
 
 /// What a kernel is written out for of each texture and sampler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
