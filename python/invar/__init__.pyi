@@ -519,6 +519,7 @@ class Kernel:
         constants: Mapping[str, Any] | None = None,
         async_copies: str = 'expanded',
         matrices: str = 'expanded',
+        formats: Mapping[str, str] | None = None,
     ) -> str:
         """The kernel as the code of a target, such as ``"msl"``.
 
@@ -526,7 +527,8 @@ class Kernel:
         Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
-        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
+        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
+        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
         """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -550,6 +552,7 @@ class Specialised:
         constants: Mapping[str, Any] | None = None,
         async_copies: str = 'expanded',
         matrices: str = 'expanded',
+        formats: Mapping[str, str] | None = None,
     ) -> str:
         """The kernel as the code of a target, such as ``"msl"``.
 
@@ -557,7 +560,8 @@ class Specialised:
         Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
-        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
+        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
+        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
         """
 
 def prove(kernel: Kernel | Specialised) -> Proof:
@@ -765,6 +769,7 @@ class LoadedKernel:
         constants: Mapping[str, Any] | None = None,
         async_copies: str = 'expanded',
         matrices: str = 'expanded',
+        formats: Mapping[str, str] | None = None,
     ) -> str:
         """The kernel as the code of a target, such as ``"msl"``.
 
@@ -772,7 +777,8 @@ class LoadedKernel:
         Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
-        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
+        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
+        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
         """
     def dtype(self, name: str) -> np.dtype[Any]:
         """NumPy's type of the elements of a variable, with which arrays for it are made."""
