@@ -83,11 +83,11 @@ kernel void atomics(texture2d_array<int, access::read_write> cells [[texture(0)]
     cells.atomic_fetch_or(uint2(0, 0), 1, int4(2));
     cells.atomic_fetch_xor(uint2(0, 0), 1, int4(1));
     cells.atomic_fetch_and(uint2(0, 0), 1, int4(14));
-    cells.atomic_fetch_sub(uint2(0, 0), 1, int4(1));
+    cells.atomic_fetch_sub(uint2(0, 0), 1, int4(3));
     y[6] = cells.atomic_fetch_max(uint2(0, 0), 1, int4(100)).x;
 }
 // run: @atomics(cells = texture(r32sint, 1, 1, 2), y = zeros(7)) grid(1) threadgroup(1)
-//   -> y == [7, -3, -3, 1, 0, 9, 9], cells == [0, 100]
+//   -> y == [7, -3, -3, 1, 0, 9, 7], cells == [0, 100]
 
 kernel void races(texture2d<uint, access::read_write> cells [[texture(0)]], device uint *y [[buffer(0)]],
                   uint i [[thread_position_in_grid]]) {

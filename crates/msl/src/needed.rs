@@ -16,7 +16,12 @@ fn acts(f: &Function, inst: usize) -> bool {
     match &inst.kind {
         Kind::Jump(_) | Kind::Branch(..) | Kind::Return | Kind::Unreachable => true,
         Kind::Call(name) => {
-            let of_all = ["invar.simd", "invar.quad", "invar.atomic"];
+            let of_all = [
+                "invar.simd",
+                "invar.quad",
+                "invar.atomic",
+                "invar.texture.atomic",
+            ];
             let is_copy = name.starts_with("llvm.mem");
             !is_copy && (inst.ty == Type::Void || of_all.iter().any(|p| name.starts_with(p)))
         }

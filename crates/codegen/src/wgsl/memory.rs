@@ -6,7 +6,8 @@
 //! where others go along.
 
 use invar_ir::{
-    AddressSpace, AtomicOp, ElementType, Memory, Place, Scalar, Spaces, Step, Type, Value, Width,
+    AddressSpace, AtomicOp, ElementType, Memory, ParamKind, Place, Scalar, Spaces, Step, Type,
+    Value, Width,
 };
 
 use super::names::Wgsl;
@@ -721,6 +722,18 @@ impl Writer<'_> {
         if !(device || texture) || spaces.contains(Spaces::THREADGROUP) {
             self.line("workgroupBarrier();");
         }
+    }
+
+    /// Whether the kernel writes a texture.
+    fn textures_are_written(&self) -> bool {
+        self.kernel.params.iter().any(|param| match param.kind {
+            ParamKind::Texture(ty) => ty.access.memory().can_write(),
+            ParamKind::Buffer { .. }
+            | ParamKind::Constant { .. }
+            | ParamKind::Scalar { .. }
+            | ParamKind::Threadgroup { .. }
+            | ParamKind::Sampler => false,
+        })
     }
 
     /// Without a store or atomic to a buffer there is nothing to order.

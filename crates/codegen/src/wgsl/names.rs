@@ -21,7 +21,10 @@ super target template this thread_local throw trait try type typedef typeid type
 unorm unsafe unsized use using varying virtual volatile wgsl where with writeonly yield bool i32 u32 f32
 f16 i64 u64 f64 i16 u16 array atomic vec2 vec3 vec4 mat2x2 mat2x3 mat2x4 mat3x2 mat3x3 mat3x4 mat4x2
 mat4x3 mat4x4 ptr sampler sampler_comparison texture_1d texture_2d texture_2d_array texture_3d
-texture_cube read write read_write function private workgroup uniform storage immediate push_constant
+texture_cube texture_cube_array texture_multisampled_2d texture_depth_2d texture_depth_2d_array
+texture_depth_cube texture_depth_cube_array texture_storage_1d texture_storage_2d texture_storage_2d_array
+texture_storage_3d rgba8unorm rgba8snorm rgba8uint rgba8sint bgra8unorm rgba16uint rgba16sint rgba16float r32uint
+r32sint r32float rg32uint rg32sint rg32float rgba32uint rgba32sint rgba32float read write read_write function private workgroup uniform storage immediate push_constant
 bitcast all any select arrayLength abs acos acosh asin asinh atan atanh atan2 ceil clamp cos cosh
 countLeadingZeros countOneBits countTrailingZeros cross degrees determinant distance dot exp exp2
 extractBits faceForward firstLeadingBit firstTrailingBit floor fma fract frexp insertBits inverseSqrt

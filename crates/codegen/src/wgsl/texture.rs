@@ -472,16 +472,4 @@ impl Writer<'_> {
         }
         (place, guards)
     }
-
-    /// Whether the kernel writes a texture.
-    pub(super) fn textures_are_written(&self) -> bool {
-        self.kernel.params.iter().any(|param| match param.kind {
-            ParamKind::Texture(ty) => ty.access.memory().can_write(),
-            ParamKind::Buffer { .. }
-            | ParamKind::Constant { .. }
-            | ParamKind::Scalar { .. }
-            | ParamKind::Threadgroup { .. }
-            | ParamKind::Sampler => false,
-        })
-    }
 }

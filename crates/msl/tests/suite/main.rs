@@ -6,3 +6,4 @@ mod emitted;
 mod files;
 #[cfg(unix)]
 mod kept;
+mod refused;

@@ -1,0 +1,88 @@
+//! What Metal's textures have and kernels here have not: each is refused by name, and other kernels of the source are
+//! read all the same.
+
+use invar_msl::{Library, find_clang};
+
+/// What a kernel does with `t`, a texture of this type, and what is said of it.
+const REFUSED: [(&str, &str, &str); 9] = [
+    (
+        "texture2d<float>",
+        "t.sample(sampler(s_address::repeat, t_address::clamp_to_edge), float2(0.5)).x",
+        "address modes differ",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(how, float2(0.5), int2(8, 0)).x",
+        "an offset beyond -8 to 7",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(how, float2(0.5), int2(int(y[0]), 0)).x",
+        "an offset that is computed",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(how, float2(0.5), bias(1)).x",
+        "`bias`",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(how, float2(0.5), min_lod_clamp(1)).x",
+        "`min_lod_clamp`",
+    ),
+    (
+        "texturecube<float>",
+        "t.sample(how, float3(1), gradientcube(float3(0.1), float3(0.1))).x",
+        "gradients of a volume or a cube",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(sampler(mip_filter::linear, lod_clamp(2, 1)), float2(0.5), level(1)).x",
+        "`lod_clamp(2.0, 1.0)`",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(sampler(max_anisotropy(4)), float2(0.5)).x",
+        "`max_anisotropy`",
+    ),
+    (
+        "depth2d_ms<float>",
+        "t.read(uint2(0), 0)",
+        "depths with several samples",
+    ),
+];
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn what_textures_have_not_is_refused_by_name_on_its_line() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let kernel = |(number, (ty, value, _)): (usize, &(&str, &str, &str))| {
+        format!(
+            "kernel void k{number}({ty} t [[texture(0)]], sampler how [[sampler(0)]], \
+             device float *y [[buffer(0)]]) {{ y[0] = {value}; }}\n"
+        )
+    };
+    let head = "#include <metal_stdlib>\nusing namespace metal;\n";
+    let kernels: String = REFUSED.iter().enumerate().map(kernel).collect();
+    let library = Library {
+        name: "refused.metal".to_string(),
+        text: format!(
+            "{head}{kernels}kernel void last(device float *y [[buffer(0)]]) {{ y[0] = 1; }}\n"
+        ),
+        ..Library::default()
+    };
+    for (number, (_, value, words)) in REFUSED.iter().enumerate() {
+        let found = library.kernels(Some(&format!("k{number}")));
+        let found = found
+            .err()
+            .unwrap_or_else(|| panic!("{value} is not refused"));
+        let first = &found.0[0];
+        assert!(first.message.contains(words), "{value}: {}", first.message);
+        let line = number as u32 + 3;
+        assert_eq!(first.span().start.line, line, "{value}: {}", first.message);
+    }
+    assert!(library.kernels(Some("last")).is_ok());
+}
