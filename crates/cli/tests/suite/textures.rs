@@ -155,3 +155,36 @@ fn bad_pictures_and_textures_are_refused_in_a_sentence() {
     assert!(run(&good, "texture(r32float, 4, 4)").contains("PNG files have no r32float"));
     assert!(run(&good, "texture(r8unorm, 2, 2, [1, 2, 3])").contains("has 4 numbers, found 3"));
 }
+
+#[test]
+fn formats_of_wgsl_are_given_for_what_is_written() {
+    let file = resize();
+    let wgsl = ["emit", text(&file), "--target", "wgsl"];
+    let (out, _) = expect(0, &[&wgsl[..], &["--format", "dst=rgba16float"]].concat());
+    assert!(
+        out.contains("texture_storage_2d<rgba16float, write>"),
+        "{out}"
+    );
+    let (_, err) = expect(1, &wgsl);
+    assert!(err.contains("such as dst=rgba8unorm"), "{err}");
+    let says = |target: &str, given: &str, code, words: &str| {
+        let args = ["emit", text(&file), "--target", target, "--format", given];
+        let (_, err) = expect(code, &args);
+        assert!(err.contains(words), "{err}");
+    };
+    says(
+        "wgsl",
+        "dst=r8unorm",
+        1,
+        "WGSL has no `write` texture of r8unorm",
+    );
+    says(
+        "wgsl",
+        "dst=rgba8uint",
+        1,
+        "its components are f32, and those of rgba8uint are u32",
+    );
+    says("wgsl", "src=rgba8unorm", 2, "writes no texture `src`");
+    says("wgsl", "dst=rgb", 2, "there is no pixel format `rgb`");
+    says("msl", "dst=rgba8unorm", 2, "only WGSL names the formats");
+}
