@@ -1,7 +1,8 @@
 //! Kernels in Metal's shading language as Invar kernels, on any machine.
 //!
 //! A source is rewritten word by word as C++ (`rewrite.rs`) and compiled by clang with headers of our own
-//! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]).
+//! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]), of all
+//! kernels at once and by several threads (`shares.rs`).
 //! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
 //! these, `translate.rs` has the instructions, `calls.rs` Metal's own functions, `lanes.rs` the elements of
 //! simdgroup matrices, `textures.rs` textures and samplers,
