@@ -58,11 +58,14 @@ impl Builder {
 
 impl<'k> Texture<'k> {
     /// A function, with what it takes in the order of the text form; gives what it gives.
+    #[expect(
+        clippy::manual_map,
+        reason = "a closure would be the caller that reports name"
+    )]
     #[track_caller]
     pub fn call(self, function: TextureFunction, args: &[Value<'_>]) -> Option<Value<'k>> {
         let args = self.kernel.owns(args);
         let made = (self.kernel).with(|k| k.texture_function(self.memory, function, &args));
-        // No closure: it would be the caller that reports name.
         match made {
             Some(id) => Some(self.kernel.value(id)),
             None => None,

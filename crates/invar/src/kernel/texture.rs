@@ -506,6 +506,10 @@ macro_rules! samples {
             }
 
             /// The same of a level, which may lie between two.
+            #[allow(
+                clippy::too_many_arguments,
+                reason = "a direction has three coordinates, and an array one more"
+            )]
             pub fn sample_compare_level(
                 self,
                 $($between: $place,)*
