@@ -565,6 +565,12 @@ impl Vocabulary {
         }
     }
 
+    /// Forgets what buffers hold, for who cannot look at it.
+    pub fn leave_out_contents(&mut self) {
+        let is_known = |n: &Number| !matches!(n, Number::Field(..));
+        self.scalars.retain(is_known);
+    }
+
     /// Lower bounds of a buffer's length or of a texture's size, those that ask less before those that ask more
     /// of most launches.
     pub fn lengths(&self, room: Number, tops: &[i128]) -> Vec<Condition> {

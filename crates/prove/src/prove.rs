@@ -18,6 +18,8 @@ use crate::required;
 pub struct Options {
     /// Whether conditions on the launch are looked for.
     pub infer: bool,
+    /// Whether those may speak of what buffers hold, such as fields of parameters.
+    pub contents: bool,
     /// Whether a launch is looked for where a proof fails.
     pub refute: bool,
     /// The most problems that are put to the solver.
@@ -30,6 +32,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             infer: true,
+            contents: true,
             refute: true,
             problems: 3000,
             pivots: 200_000,
@@ -278,13 +281,17 @@ fn prove_with(
     if keep {
         *subject.decided.borrow_mut() = Some(Vec::new());
     }
+    let mut vocabulary = Vocabulary::of(&subject);
+    if !options.contents {
+        vocabulary.leave_out_contents();
+    }
     let mut session = Session {
         pairs: subject.pairs(),
         exact: vec![BTreeSet::new(); subject.sites.len()],
         exact_needs: vec![BTreeSet::new(); subject.sites.len()],
         runs,
         written: words,
-        vocabulary: Vocabulary::of(&subject),
+        vocabulary,
         reached: BTreeMap::new(),
         inferred: false,
         attempts: 0,

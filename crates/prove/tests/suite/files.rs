@@ -11,6 +11,7 @@ use invar_prove::{Options, Verdict, prove};
 /// Few enough problems that all files are looked at in seconds.
 const OPTIONS: Options = Options {
     infer: true,
+    contents: true,
     refute: false,
     problems: 300,
     pivots: 200_000,

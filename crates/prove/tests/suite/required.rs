@@ -211,6 +211,14 @@ fn s5_fields_of_what_is_only_read_are_numbers() {
     assert_eq!(found.verdict, Verdict::Proved, "{:?}", found.doubts);
     let texts = ["1 <= length(size)", "size.width <= length(y)"];
     assert_eq!(found.texts, texts);
+    // Who cannot look at what buffers hold is told what can be looked at.
+    let options = Options {
+        contents: false,
+        ..Options::default()
+    };
+    let known = prove(&module(&source("", "")), "k", &[], options).expect("it is there");
+    assert_eq!(known.verdict, Verdict::Proved, "{:?}", known.doubts);
+    assert_eq!(known.texts, ["1 <= length(size)", "grid.x <= length(y)"]);
     // It can be written as it stands, in the text form with the sigils.
     let requires =
         "requires(1 <= length(%size), %size.width <= length(%y), %size.at.y + %n[0] < 4)";

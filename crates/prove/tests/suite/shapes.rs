@@ -351,7 +351,7 @@ impl Writer {
                 let start = self.op(&format!("mul {y}, {all}"));
                 self.op(&format!("add {start}, {x}"))
             }
-            11 | 12 | 13 if self.size.is_some() => {
+            11..=13 if self.size.is_some() => {
                 let size = self.size.unwrap_or(1);
                 room(self, size, &[Factor::GroupsX]);
                 let (t, group, wide) = (self.t(), self.group(), self.constant(size));

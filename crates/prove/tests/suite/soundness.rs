@@ -218,6 +218,7 @@ fn no_proof_is_beside_a_finding() {
     let texts = texts();
     let options = Options {
         infer: true,
+        contents: true,
         refute: false,
         problems: 150,
         pivots: 20_000,
