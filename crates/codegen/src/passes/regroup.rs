@@ -10,7 +10,7 @@
 //! and sizes of threadgroups are constants, where the dispatch's are known ([`Threadgroups`]).
 //!
 //! Threads that meet only to read what others copied to threadgroup memory need not meet (`untile.rs`), where
-//! threadgroups are full.
+//! threadgroups are full. In square ones they exchange places if only so each has its own in the grid.
 //!
 //! No order of threadgroups is promised (X3). A kernel that may wait for another thread keeps its own: one with
 //! fences, with atomics that order others, or whose loops use what an atomic gives.
@@ -152,25 +152,14 @@ pub fn regroup(
     if !threads_are_independent(module, &kernel) {
         return None;
     }
-    kernel.threadgroup_size = None;
-    if let Some(threadgroups) = threadgroups {
-        let body = std::mem::take(&mut kernel.body);
-        kernel.body = with_sizes(body, &mut kernel.values, threadgroups);
-    }
-    if let Some(threadgroups) = threadgroups {
-        put_together(&mut kernel, threadgroups);
-    }
-    let split = if grids.split {
-        Some(split::run(&mut kernel)?)
-    } else {
-        None
+    let alone = alone_in_the_grid(kernel.clone(), threadgroups, grids);
+    let (kernel, split) = match (alone, full) {
+        (Some(found), _) => found,
+        (None, Some(full)) if untiled => {
+            alone_in_the_grid(turned(kernel, full.size)?, threadgroups, grids)?
+        }
+        (None, _) => return None,
     };
-    induction::run(&mut kernel);
-    dead::run(&mut kernel);
-    kernel.renumber();
-    if !asks_for_the_grid_only(&kernel) {
-        return None;
-    }
     let steps = Steps::of(module, &kernel);
     if steps.all.is_empty() {
         return None;
@@ -180,13 +169,14 @@ pub fn regroup(
     } else {
         Dim::X
     };
-    // What lies far apart for the lanes was better brought side by side.
+    // What lies far apart for the lanes was better brought side by side, unless squares of threads do that.
     if untiled && steps.are_far(lanes) {
         return None;
     }
     let transposes = steps.transposes(lanes);
     let multiplies = steps.multiplies(lanes);
     let samples = samples(&kernel, &kernel.body, &mut Sampled::default());
+    let mut kernel = kernel;
     if lanes != Dim::X {
         exchange_axes(&mut kernel.body, lanes);
     }
@@ -202,6 +192,65 @@ pub fn regroup(
         multiplies,
         samples,
     })
+}
+
+/// A kernel whose threads know of themselves where they stand in the grid only, and how that is split.
+fn alone_in_the_grid(
+    mut kernel: Kernel,
+    threadgroups: Option<Threadgroups>,
+    grids: Grids,
+) -> Option<(Kernel, Option<Split>)> {
+    kernel.threadgroup_size = None;
+    if let Some(threadgroups) = threadgroups {
+        let body = std::mem::take(&mut kernel.body);
+        kernel.body = with_sizes(body, &mut kernel.values, threadgroups);
+        put_together(&mut kernel, threadgroups);
+    }
+    let split = if grids.split {
+        Some(split::run(&mut kernel)?)
+    } else {
+        None
+    };
+    induction::run(&mut kernel);
+    dead::run(&mut kernel);
+    kernel.renumber();
+    asks_for_the_grid_only(&kernel).then_some((kernel, split))
+}
+
+/// A kernel of which each thread does what the one beside the diagonal of its full square threadgroup did: that of a
+/// transposition by tiles, where a thread stores what another one loaded, has its place in the grid then.
+fn turned(mut kernel: Kernel, [x, y, z]: [u32; 3]) -> Option<Kernel> {
+    dead::run(&mut kernel);
+    let mut others = x != y || z != 1;
+    kernel.for_each_inst(&mut |inst| {
+        let asks = inst.kind.as_op().map(|(op, ..)| op);
+        others |= asks == Some(Op::ThreadPositionInGrid);
+    });
+    if others {
+        return None;
+    }
+    turn(&mut kernel.body);
+    Some(kernel)
+}
+
+fn turn(region: &mut Region) {
+    for inst in &mut region.insts {
+        if let InstKind::Op {
+            op: Op::ThreadPositionInThreadgroup,
+            imm: Imm::Dim(dim),
+            ..
+        } = &mut inst.kind
+        {
+            *dim = match *dim {
+                Dim::X => Dim::Y,
+                Dim::Y => Dim::X,
+                Dim::Z => Dim::Z,
+            };
+        }
+        for inner in inst.kind.regions_mut() {
+            turn(inner);
+        }
+    }
 }
 
 /// Values by what they follow from.
@@ -454,12 +503,32 @@ impl Step {
     }
 }
 
-/// The steps of all accesses to buffers, and how much each counts.
-struct Steps {
+/// An access to a buffer.
+struct Accessed {
     /// Along x, y and z.
-    all: Vec<([Step; 3], u64)>,
+    steps: [Step; 3],
+    /// How much it counts.
+    weight: u64,
+    loads: bool,
+}
+
+/// All accesses to buffers.
+struct Steps {
+    all: Vec<Accessed>,
     /// The axes that the kernel asks for.
     asked: [bool; 3],
+}
+
+impl Accessed {
+    fn is_far(&self, lanes: Dim) -> bool {
+        self.steps[lanes as usize].cost() == FAR_ACCESS
+    }
+
+    /// Whether neighbours along another axis than the lanes' access neighbours.
+    fn is_near_beside(&self, lanes: Dim) -> bool {
+        let mut others = Dim::ALL.into_iter().filter(|d| *d != lanes);
+        others.any(|d| matches!(self.steps[d as usize], Step::Known(1 | -1)))
+    }
 }
 
 impl Steps {
@@ -479,15 +548,17 @@ impl Steps {
         walk.steps
     }
 
-    /// The axis along which accesses cost least; x, where another is no better.
+    /// The axis along which accesses cost least, or of several that are alike loads alone: a thread waits for these. x,
+    /// where another is no better.
     fn lanes(&self) -> Dim {
-        let cost = |dim: Dim| -> u64 {
-            let each = self.all.iter();
-            each.map(|(steps, weight)| steps[dim as usize].cost() * weight)
+        let cost = |dim: Dim, loads: bool| -> u64 {
+            let each = self.all.iter().filter(|access| access.loads || !loads);
+            each.map(|access| access.steps[dim as usize].cost() * access.weight)
                 .sum()
         };
         let asked = Dim::ALL.into_iter().filter(|d| self.asked[*d as usize]);
-        asked.min_by_key(|dim| cost(*dim)).unwrap_or(Dim::X)
+        let least = asked.min_by_key(|dim| (cost(*dim, false), cost(*dim, true)));
+        least.unwrap_or(Dim::X)
     }
 
     fn multiplies(&self, lanes: Dim) -> bool {
@@ -495,24 +566,23 @@ impl Steps {
             let mut others = Dim::ALL.into_iter().filter(|d| *d != lanes);
             others.any(|d| steps[d as usize] != Step::Same)
         };
-        let inner = || (self.all.iter()).filter(|(_, weight)| *weight > 1);
-        let along =
-            |(steps, _): &&([Step; 3], u64)| steps[lanes as usize] != Step::Same && !others(steps);
-        let across =
-            |(steps, _): &&([Step; 3], u64)| steps[lanes as usize] == Step::Same && others(steps);
-        inner().any(|access| along(&access)) && inner().any(|access| across(&access))
+        let inner = || self.all.iter().filter(|access| access.weight > 1);
+        let moves = |access: &Accessed| access.steps[lanes as usize] != Step::Same;
+        inner().any(|access| moves(access) && !others(&access.steps))
+            && inner().any(|access| !moves(access) && others(&access.steps))
     }
 
+    /// Whether some access lies far apart for the lanes, and is none that squares of threads bring side by side.
     fn are_far(&self, lanes: Dim) -> bool {
-        (self.all.iter()).any(|(steps, _)| steps[lanes as usize].cost() == FAR_ACCESS)
+        self.all.iter().any(|access| {
+            let once = access.weight == 1;
+            access.is_far(lanes) && !(once && access.is_near_beside(lanes))
+        })
     }
 
     fn transposes(&self, lanes: Dim) -> bool {
-        self.all.iter().any(|(steps, _)| {
-            let mut others = Dim::ALL.into_iter().filter(|d| *d != lanes);
-            steps[lanes as usize].cost() == FAR_ACCESS
-                && others.any(|d| matches!(steps[d as usize], Step::Known(1 | -1)))
-        })
+        let mut all = self.all.iter();
+        all.any(|access| access.is_far(lanes) && access.is_near_beside(lanes))
     }
 }
 
@@ -542,7 +612,11 @@ impl<'a> Walk<'a> {
                     let index = access.elements.first();
                     let steps = Dim::ALL.map(|dim| self.step(index, dim, DEPTH));
                     let weight = ROUNDS_OF_A_LOOP.pow(depth.min(MOST_LOOP_DEPTH));
-                    self.steps.all.push((steps, weight));
+                    self.steps.all.push(Accessed {
+                        steps,
+                        weight,
+                        loads: access.mode == AccessMode::Read,
+                    });
                 }
             }
             let inner = depth + u32::from(inst.kind.is_loop());
