@@ -16,7 +16,8 @@ use crate::plan::{InstKey, Plan, holds_masked_loop, uses};
 use crate::target::Features;
 use crate::tuning::{
     BLOCK_VECTORS, DIVIDER_VECTORS, FEW_VECTORS, MOST_CHUNK_OPERATIONS, MOST_SHARING_ROWS,
-    MOST_VECTORS, OPERATIONS_BETWEEN_LANES, OPERATIONS_OF_ATOMIC, SHORT_LOOP_OPERATIONS,
+    MOST_VECTORS, MOST_VECTORS_WITHOUT_LOOPS, OPERATIONS_BETWEEN_LANES, OPERATIONS_OF_ATOMIC,
+    SHORT_LOOP_OPERATIONS,
 };
 
 /// Rows of threads that are worth transposing, at least.
@@ -57,7 +58,7 @@ pub(crate) fn interleave(
     };
     let work = Work::of(kernel, classes, plan, &hot);
     let by_registers = (registers * 3 / 4) / work.live.max(1);
-    let total = operations(kernel, classes, &kernel.body).max(1);
+    let total = chunk_operations(kernel, classes, plan).max(1);
     let by_code = MOST_CHUNK_OPERATIONS / total;
     // What lies side by side along y is transposed: a line of a cache for each lane.
     let rows = y.min(width).min(by_code);
@@ -235,6 +236,41 @@ fn vectors_in_flight(region: &Region, registers: &impl Fn(Value) -> u32) -> u32 
         now -= over;
     }
     most
+}
+
+/// Operations in the code of a chunk for each of its vectors. Between barriers, what stands outside of loops is made for
+/// few vectors at once, as many as the chunk may have.
+fn chunk_operations(kernel: &Kernel, classes: &Classes, plan: &Plan<'_>) -> u32 {
+    let all = operations(kernel, classes, &kernel.body);
+    let looping = looping_operations(kernel, classes, &kernel.body, &plan.collective);
+    if plan.collective.is_empty() || looping == 0 {
+        return all;
+    }
+    looping + (all - looping.min(all)).div_ceil(MOST_VECTORS_WITHOUT_LOOPS)
+}
+
+/// Those in loops that each chunk goes round by itself.
+fn looping_operations(
+    kernel: &Kernel,
+    classes: &Classes,
+    region: &Region,
+    together: &HashSet<InstKey>,
+) -> u32 {
+    let of = |inst: &Inst| {
+        let own = inst.kind.is_loop() && !together.contains(&std::ptr::from_ref(inst));
+        let inner = inst.kind.regions().into_iter();
+        let inner = inner.map(|region| match own {
+            true => operations(kernel, classes, region),
+            false => looping_operations(kernel, classes, region, together),
+        });
+        let times = if own && is_made_twice(inst, classes) {
+            2
+        } else {
+            1
+        };
+        times * inner.sum::<u32>()
+    };
+    region.insts.iter().map(of).sum()
 }
 
 /// Operations that are made for each vector of threads.
