@@ -247,10 +247,10 @@ pub fn accesses_of_copies(module: &Module) -> usize {
     copies::accesses(module)
 }
 
-/// What the CPU compiler makes code of.
+/// What the CPU compiler makes code of; `keeps` says which functions it has itself.
 ///
 /// # Errors
 /// Function constants without a value, and what a step cannot write.
-pub fn for_cpu(module: Module) -> Result<Module, Diagnostics> {
-    Ok(Lowering::new(module, &|_, _| false).run(CPU)?.module)
+pub fn for_cpu(module: Module, keeps: &dyn Fn(Op, &[Type]) -> bool) -> Result<Module, Diagnostics> {
+    Ok(Lowering::new(module, keeps).run(CPU)?.module)
 }

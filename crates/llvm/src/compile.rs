@@ -22,6 +22,7 @@ use std::ffi::{CStr, c_void};
 
 use crate::analysis::Analysis;
 use crate::cold_paths::{most_improved, outline, split_module};
+use crate::defined::Calls;
 use crate::emit::Emit;
 use crate::far_indices;
 use crate::function::FunctionLowering;
@@ -132,11 +133,11 @@ impl LlvmDiagnostics {
         self.error.borrow().clone()
     }
 
-    /// The most that the code takes of the stack: one function calls another, which calls none.
+    /// The most that the code takes of the stack: one function calls another, which may call a function of floats.
     fn stack_bytes(&self) -> u64 {
         let mut frames = self.frames.borrow().clone();
         frames.sort_unstable();
-        frames.iter().rev().take(2).sum()
+        frames.iter().rev().take(3).sum()
     }
 }
 
@@ -370,7 +371,8 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         Err(Diagnostics(vec![error]))
     };
     check("more than ", accesses_of_copies(&one))?;
-    let optimised = for_cpu(one)?;
+    let calls = Calls::of(&one);
+    let optimised = for_cpu(one, &|op, types| calls.keep(op, types))?;
     let mut count = 0;
     optimised.kernels[0].for_each_inst(&mut |_| count += 1);
     check("", count)?;

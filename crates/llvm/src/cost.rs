@@ -291,9 +291,9 @@ fn own_operations(kernel: &Kernel, classes: &Classes, inst: &Inst) -> u32 {
     let components = || results().filter(|v| classes.of(**v) == Class::Varying);
     if let Some((op, ..)) = inst.kind.as_op() {
         return match op.row().meaning {
-            Meaning::Eval(_) => components().map(of).sum(),
+            Meaning::Eval(_) | Meaning::Expand(_) => components().map(of).sum(),
             Meaning::Lanes(..) => results().map(of).sum::<u32>() * OPERATIONS_BETWEEN_LANES,
-            Meaning::Arrange | Meaning::Query | Meaning::Expand(_) => 0,
+            Meaning::Arrange | Meaning::Query => 0,
         };
     }
     let of_access = |access: &MemoryAccess<'_>| match access.mode {

@@ -109,7 +109,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let parts: Vec<Parts<'c>> = args.iter().map(|v| self.get(*v)).collect();
         let scalar = |v: &Value| self.analysis.kernel.ty(*v).scalar().unwrap_or(Scalar::U32);
         match op.row().meaning {
-            Meaning::Eval(_) => {
+            Meaning::Eval(_) | Meaning::Expand(_) => {
                 let from = args.first().map_or(Scalar::U32, scalar);
                 let to = result.scalar().unwrap_or(Scalar::U32);
                 let is_small = self.is_small(inst.results[0], mask);
@@ -127,7 +127,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let types: Vec<Scalar> = args.iter().map(scalar).collect();
                 self.between_lanes(group, rule, &types, &parts, mask)
             }
-            Meaning::Expand(_) => unreachable!("`{op}` was written out"),
         }
     }
 

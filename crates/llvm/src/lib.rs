@@ -47,6 +47,7 @@ mod components;
 mod control;
 mod cost;
 mod counting;
+mod defined;
 mod emit;
 mod far_indices;
 pub mod foreign;

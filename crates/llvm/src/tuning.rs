@@ -7,6 +7,17 @@
 //! (`places.rs`, `matrices.rs`, `link.rs`), and what LLVM takes long functions for (`long.rs`), which is about time to
 //! compile alone.
 
+// ---- functions of floats (`defined.rs`) ----
+
+/// Places of a kernel that call functions of floats, components counted one by one, above which each function is made
+/// once and called. For long kernels: 2,000 lines of `sin` are 240,000 instructions written out, more than the limit,
+/// and 300 took 3.8 s to compile. A call keeps LLVM from mixing a function with what is around it.
+pub(crate) const MOST_WRITTEN_OUT: u32 = 64;
+
+/// Instructions that a function of floats has at least to be called: shorter ones, such as `fract`, take less than a
+/// call does. No measurement on record.
+pub(crate) const LEAST_CALLED: usize = 16;
+
 // ---- chunks (`cost.rs`, `neighbour_rows.rs`, `analysis.rs`) ----
 
 /// Vectors of threads in a chunk, at most. For loops, which keep a value of each vector in a register: more than

@@ -25,7 +25,7 @@ mod integer;
 mod tests;
 mod words;
 
-/// One component of a row with an evaluator: `from` is the scalar type of the first operand, `to`
+/// One component of a row with an evaluator, or of a function that was not written out: `from` is the scalar type of the first operand, `to`
 /// that of the result. Operands are scalars or vectors, all of one shape, except that the condition
 /// of `select` may be one scalar; `bool` is `i1`, `f16` is `half`, `bf16` is its bits:
 /// LLVM would find out what an `xor` of the sign of a `bfloat` is, and compute it by an instruction that
@@ -115,7 +115,7 @@ pub(crate) fn eval<'c>(
         Op::Ge => compare(w, from, Ordering::GE, args),
         Op::Select => select(w, from, args),
         Op::Cast => convert::cast(w, from, to, a),
-        other => unreachable!("`{other}` has no evaluator"),
+        function => crate::defined::call(e, function, from, args),
     }
 }
 

@@ -8,7 +8,7 @@ use invar_interp::Options;
 use invar_interp::case::{bind, mismatches};
 use invar_ir::text::{case::cases, parse};
 use invar_ir::{ElementType, verify};
-use invar_llvm::{CompileOptions, KernelInfo, Object, Program, Target, compile};
+use invar_llvm::{CompileOptions, KernelInfo, Object, Program, Target, Text, compile, emit};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -185,6 +185,33 @@ fn rows_of_copies_that_hold_nothing_take_no_time() {
     for path in files("copies") {
         let mut counts = Counts::default();
         run_file(&path, Target::Native, &mut counts).unwrap_or_else(|e| panic!("{e}"));
+        assert!(
+            counts.runs > 0 && counts.skipped.is_empty(),
+            "{:?}",
+            counts.skipped
+        );
+    }
+}
+
+/// Of `tests/ir/called`, whose kernels have so many functions of floats that each is made once.
+#[test]
+fn functions_that_are_called_give_what_they_give_written_out() {
+    for path in files("called") {
+        let source = std::fs::read_to_string(&path).expect("a file");
+        let module = parse("called.inv", &source)
+            .and_then(verify)
+            .expect("kernels");
+        for (kernel, is_called) in [("many", true), ("few", false)] {
+            let options = CompileOptions::default();
+            let text = emit(&module, kernel, &options, Text::Llvm).expect("a text");
+            assert_eq!(text.contains("@defined.sin.f32"), is_called, "{kernel}");
+        }
+        let mut counts = Counts::default();
+        for target in [Target::Native, Target::X86V1, Target::X86V3] {
+            if target.runs_here() {
+                run_file(&path, target, &mut counts).unwrap_or_else(|e| panic!("{e}"));
+            }
+        }
         assert!(
             counts.runs > 0 && counts.skipped.is_empty(),
             "{:?}",
