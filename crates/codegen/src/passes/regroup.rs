@@ -20,7 +20,7 @@
 //! Deliberately absent: the grid itself, which the caller that dispatches the kernel splits as
 //! [`Regrouped::split`] says, and exchanges as [`Regrouped::lanes`] says.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use invar_ir::{
     AccessMode, AddressSpace, Const, Dim, Imm, Inst, InstKind, Kernel, Module, Op, ParamKind,
@@ -389,7 +389,8 @@ fn query(op: Op, dim: Dim) -> InstKind {
     }
 }
 
-/// Sums of a threadgroup's and a thread's position that are one in the grid.
+/// Sums of a threadgroup's and a thread's position that are one in the grid, in whatever order they are added up with
+/// others.
 fn put_together(kernel: &mut Kernel, Threadgroups { size, .. }: Threadgroups) {
     let known = Known {
         threadgroup_size: Some(size),
@@ -397,7 +398,7 @@ fn put_together(kernel: &mut Kernel, Threadgroups { size, .. }: Threadgroups) {
     };
     let ranges = ranges::analyse(kernel, &known);
     let affine = affine::analyse(kernel, &ranges, Some(size));
-    let sums = Dim::ALL.map(|dim| {
+    let positions = Dim::ALL.map(|dim| {
         let group = Sum::of(Product::of(Symbol::Threadgroup(dim)));
         let sum = match size[dim as usize] {
             1 => group,
@@ -405,30 +406,129 @@ fn put_together(kernel: &mut Kernel, Threadgroups { size, .. }: Threadgroups) {
         };
         (dim, sum)
     });
-    let mut found = Vec::new();
+    let is_sum = |value: Value| {
+        let definition = affine.definition(value);
+        match definition.and_then(|inst| inst.kind.as_op()) {
+            Some((Op::Add, _, &[a, b])) if kernel.ty(value) == Type::U32 => Some([a, b]),
+            _other => None,
+        }
+    };
+    let position = |sum: &Sum<Product>| {
+        let mut all = positions.iter();
+        all.find(|(_, own)| own == sum).map(|(dim, _)| *dim)
+    };
+    let mut found = HashMap::new();
     kernel.for_each_inst(&mut |inst| {
-        if let (Some((Op::Add, ..)), [result]) = (inst.kind.as_op(), &inst.results[..])
-            && kernel.ty(*result) == Type::U32
-        {
-            let form = affine.of(*result);
-            let same = sums.iter().find(|(_, sum)| *sum == form.sum);
-            if let Some((dim, _)) = same.filter(|_| form.bits >= 32) {
-                found.push((*result, *dim));
+        let Some(operands) = inst.results.first().and_then(|v| is_sum(*v)) else {
+            return;
+        };
+        let mut gathered = Gathered {
+            positions: Vec::new(),
+            rest: Vec::new(),
+        };
+        let own = affine.of(inst.results[0]);
+        let mut open = operands.to_vec();
+        if let Some(dim) = position(&own.sum).filter(|_| own.bits >= 32) {
+            gathered.positions.push(dim);
+            open.clear();
+        }
+        while let Some(value) = open.pop() {
+            let form = affine.of(value);
+            if form.bits < 32 || position(&form.sum).is_some() {
+                gathered.rest.push((value, None));
+            } else if let Some(operands) =
+                is_sum(value).filter(|_| gathered.rest.len() + open.len() < MOST_OPERANDS)
+            {
+                open.extend(operands);
+            } else {
+                gathered.rest.push((value, Some(form.sum)));
             }
         }
+        while let Some((a, b, dim)) = gathered.pair(&position) {
+            gathered.positions.push(dim);
+            gathered.rest.remove(b);
+            gathered.rest.remove(a);
+        }
+        if !gathered.positions.is_empty() {
+            found.insert(inst.results[0], gathered);
+        }
     });
-    replace(&mut kernel.body, &found);
+    let mut body = std::mem::take(&mut kernel.body);
+    gather(&mut body, &mut kernel.values, &found);
+    kernel.body = body;
 }
 
-fn replace(region: &mut Region, positions: &[(Value, Dim)]) {
-    for inst in &mut region.insts {
-        let own = |(value, _): &&(Value, Dim)| inst.results.first() == Some(value);
-        if let Some((_, dim)) = positions.iter().find(own) {
-            inst.kind = query(Op::ThreadPositionInGrid, *dim);
-        }
+/// Operands of a sum that are looked at, at most.
+const MOST_OPERANDS: usize = 8;
+
+/// What a sum is of: positions in the grid, and other numbers, with what they are the sum of.
+struct Gathered {
+    positions: Vec<Dim>,
+    rest: Vec<(Value, Option<Sum<Product>>)>,
+}
+
+impl Gathered {
+    /// Two of the others that are a position together, the first one first.
+    fn pair(
+        &self,
+        position: &impl Fn(&Sum<Product>) -> Option<Dim>,
+    ) -> Option<(usize, usize, Dim)> {
+        let all = || self.rest.iter().enumerate();
+        all().find_map(|(n, (_, a))| {
+            let a = a.as_ref()?;
+            all().skip(n + 1).find_map(|(m, (_, b))| {
+                let dim = position(&a.clone().plus(b.as_ref()?, 1))?;
+                Some((n, m, dim))
+            })
+        })
+    }
+}
+
+/// Adds up positions and others in the place of what they were found in.
+fn gather(region: &mut Region, values: &mut Vec<ValueInfo>, found: &HashMap<Value, Gathered>) {
+    for mut inst in std::mem::take(&mut region.insts) {
         for inner in inst.kind.regions_mut() {
-            replace(inner, positions);
+            gather(inner, values, found);
         }
+        let gathered = inst.results.first().and_then(|v| found.get(v));
+        if let Some(Gathered { positions, rest }) = gathered {
+            if let ([dim], []) = (&positions[..], &rest[..]) {
+                inst.kind = query(Op::ThreadPositionInGrid, *dim);
+                region.insts.push(inst);
+                continue;
+            }
+            let mut operands: Vec<Value> = rest.iter().map(|(value, _)| *value).collect();
+            for dim in positions {
+                let own = new_value(values, Type::U32);
+                region.insts.push(Inst {
+                    kind: query(Op::ThreadPositionInGrid, *dim),
+                    results: [own].into_iter().collect(),
+                    span: inst.span,
+                });
+                operands.push(own);
+            }
+            // At least two, of which the last sum is the one that was there.
+            while operands.len() > 2 {
+                let pair = [operands.remove(0), operands.remove(0)];
+                let sum = new_value(values, Type::U32);
+                region.insts.push(Inst {
+                    kind: add(pair),
+                    results: [sum].into_iter().collect(),
+                    span: inst.span,
+                });
+                operands.insert(0, sum);
+            }
+            inst.kind = add([operands[0], operands[1]]);
+        }
+        region.insts.push(inst);
+    }
+}
+
+fn add(args: [Value; 2]) -> InstKind {
+    InstKind::Op {
+        op: Op::Add,
+        imm: Imm::None,
+        args: args.into_iter().collect(),
     }
 }
 

@@ -201,3 +201,57 @@ fn samples_run_in_squares() {
         assert_eq!(shape(&kernel(place)), Some([64, 4, 1]), "{place}");
     }
 }
+
+#[test]
+fn transpositions_by_exchanged_columns_need_no_threadgroups() {
+    let shape = |size: u32, stored: &str, loaded: &str| {
+        let text = format!(
+            "kernel @k(%x: device read f32, %y: device write f32, %n: u32) {{
+                %c = thread_position_in_threadgroup x
+                %r = thread_position_in_threadgroup y
+                %gc = threadgroup_position_in_grid x
+                %gr = threadgroup_position_in_grid y
+                %w = const u32 32
+                %three = const u32 3
+                %tile = alloc threadgroup f32[1024]
+                %left = mul %gc, %w
+                %top = mul %gr, %w
+                %row = add %top, %r
+                %line = mul %row, %n
+                %from = add %line, %left
+                %i = add %from, %c
+                %v = load %x[%i]
+                %stored.line = mul %r, %w
+                %stored.turned = {stored}
+                %place = add %stored.line, %stored.turned
+                store %tile[%place], %v
+                barrier threadgroup [threadgroup]
+                %loaded.line = mul %c, %w
+                %loaded.turned = {loaded}
+                %there = add %loaded.line, %loaded.turned
+                %u = load %tile[%there]
+                %column = add %left, %r
+                %down = mul %column, %n
+                %to = add %down, %top
+                %o = add %to, %c
+                store %y[%o], %u
+            }}"
+        );
+        let module = text::parse("k.inv", &text).expect("parsed");
+        let grids = Grids {
+            exchanged: true,
+            split: false,
+        };
+        let threadgroups = Threadgroups {
+            size: [size, size, 1],
+            full: true,
+        };
+        let found = regroup(&module, 0, Some(threadgroups), grids)?;
+        found.shape([1024, 1024, 1])
+    };
+    let of_rows = ("xor %c, %r", "xor %c, %r");
+    assert_eq!(shape(32, of_rows.0, of_rows.1), Some([16, 16, 1]));
+    // Of other threads than those of the column, and of as many columns as no power of two.
+    assert_eq!(shape(32, of_rows.0, "xor %r, %three"), None);
+    assert_eq!(shape(24, of_rows.0, of_rows.1), None);
+}
