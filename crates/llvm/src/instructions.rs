@@ -1,7 +1,7 @@
 //! Instructions without regions: operations, and what moves components about.
 
 use inkwell::values::{BasicValueEnum, IntValue};
-use invar_codegen::analysis::lanes::{Line, affine};
+use invar_codegen::analysis::lanes::{Line, affine, fits};
 use invar_ir::inst::{InstKind, Value};
 use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Diagnostic, Inst, Op, Rule, Scalar, Scope, Type};
@@ -359,7 +359,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             _computed => None,
         };
         let types = (Type::Scalar(from), Type::Scalar(to));
-        let line = affine(op, types, self.shape.width, &lines?, constant)?;
+        let fits = fits(&self.analysis.plan.ranges, args[0], types.1);
+        let line = affine(op, types, self.shape.width, &lines?, constant, fits)?;
         let bases: Vec<BasicValueEnum<'c>> = operands
             .iter()
             .map(|p| match p {

@@ -131,6 +131,7 @@ impl Choice<'_, '_> {
             together: &|inst| self.plan.is_collective(inst),
             at_least,
             threadgroup_size: self.threadgroup_size,
+            ranges: &self.plan.ranges,
         })
     }
 }

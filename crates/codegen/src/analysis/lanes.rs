@@ -24,6 +24,8 @@ use invar_ir::{
 
 use crate::passes::common::{constants, integer, yielded};
 
+use super::ranges::{Ranges, of_type};
+
 /// How the threads of a threadgroup are cut into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -166,6 +168,8 @@ pub struct Question<'a> {
     pub at_least: &'a HashMap<Value, Class>,
     /// The full size of threadgroups, if it is known.
     pub threadgroup_size: Option<[u32; 3]>,
+    /// Where its integers lie, whatever conditions say.
+    pub ranges: &'a Ranges,
 }
 
 /// The classes of a kernel's values, and its loops that need masks.
@@ -199,6 +203,7 @@ impl Classes {
 /// ```
 /// use std::collections::HashMap;
 /// use invar_codegen::analysis::lanes::{Class, Line, Positions, Question, Shape, analyse};
+/// use invar_codegen::analysis::ranges::{Known, analyse_unguarded};
 /// use invar_ir::{Level, Value};
 ///
 /// let text = "kernel @k(%x: device write u32) {
@@ -218,6 +223,7 @@ impl Classes {
 ///     together: &|_| false,
 ///     at_least: &HashMap::new(),
 ///     threadgroup_size: Some([64, 1, 1]),
+///     ranges: &analyse_unguarded(kernel, &Known::default()),
 /// });
 /// // The index begins with a multiple of 8 in each vector, and this one with a multiple of 32.
 /// let line = Line { stride: 4, exact: false, aligned: 5 };
@@ -495,7 +501,8 @@ impl<'a> Walk<'a> {
         let lines: Vec<Line> = classes.iter().map(|c| c.line()).collect::<Option<_>>()?;
         let constant = |i: usize| self.constant(args[i]);
         let types = (self.q.kernel.ty(args[0]), ty);
-        affine(op, types, self.q.shape.width, &lines, constant)
+        let fits = fits(self.q.ranges, args[0], types.1);
+        affine(op, types, self.q.shape.width, &lines, constant, fits)
     }
 
     fn query(&self, op: Op, imm: Imm) -> Class {
@@ -581,14 +588,22 @@ pub fn alignment(op: Op, shape: Shape, fixed: Option<[u32; 3]>) -> u32 {
     }
 }
 
+/// Whether a value lies where the numbers of a type do, in all threads that exist.
+pub fn fits(ranges: &Ranges, value: Value, ty: Type) -> bool {
+    let both = ranges.of(value).zip(of_type(ty));
+    both.is_some_and(|(range, all)| all.0 <= range.0 && range.1 <= all.1)
+}
+
 /// What an operation makes of lines, in vectors of `width` lanes; `None` if no line. `constant` gives
-/// the value of an operand that is one; `types` are the first operand's and the result's.
+/// the value of an operand that is one; `types` are the first operand's and the result's; `fits`: the
+/// first operand fits the result's type.
 pub fn affine(
     op: Op,
     types: (Type, Type),
     width: u32,
     lines: &[Line],
     constant: impl Fn(usize) -> Option<i64>,
+    fits: bool,
 ) -> Option<Line> {
     let (from, to) = (types.0.scalar()?, types.1.scalar()?);
     if !from.is_integer() || !to.is_integer() {
@@ -624,7 +639,8 @@ pub fn affine(
             of.remainder((by > 0 && by & (by - 1) == 0).then_some(by)?)
         }
         Op::Cast if from.bits() >= to.bits() => Some(Line {
-            exact: lines[0].exact && from == to,
+            // Of lanes that grow the first is the least: where it does not fit, none is of a thread that is on.
+            exact: lines[0].exact && (from == to || fits && lines[0].stride >= 0),
             aligned: of.aligned(0).min(to.bits()),
             ..lines[0]
         }),

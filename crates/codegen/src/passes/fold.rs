@@ -78,6 +78,11 @@ impl Fold<'_> {
                         inst.kind = InstKind::Const(Const { scalar, bits });
                     }
                     self.known.insert(result, bits);
+                } else if *op == Op::AsType && self.keeps_bits(args[0], result) {
+                    // Of integers of one width `cast` does the same (A5), and what looks at numbers knows it.
+                    let (imm, args) = (*imm, args.clone());
+                    let op = Op::Cast;
+                    inst.kind = InstKind::Op { op, imm, args };
                 }
             }
             InstKind::For {
@@ -101,6 +106,20 @@ impl Fold<'_> {
             _nothing_is_known => {}
         }
         out.push(inst);
+    }
+
+    /// Whether two values are integers, or vectors of them, whose components have one width.
+    fn keeps_bits(&self, from: Value, to: Value) -> bool {
+        let shape = |value| {
+            let ty = self.ty(value);
+            let scalar = ty.scalar().filter(|s| s.is_integer())?;
+            match ty {
+                Type::Scalar(_) => Some((scalar.bits(), 1)),
+                Type::Vector(_, length) => Some((scalar.bits(), length)),
+                _other => None,
+            }
+        };
+        shape(from).is_some() && shape(from) == shape(to)
     }
 
     /// The side of an `if` whose condition is constant.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use invar_codegen::analysis::lanes::{Classes, Positions, Question, Shape, analyse};
+use invar_codegen::analysis::ranges;
 use invar_ir::{Inst, InstKind, Kernel, Level, Module, Value, text, verify};
 
 const HEADER: &str = "; lanes: ";
@@ -52,6 +53,7 @@ fn classes(module: &Module, kernel: &Kernel, header: &str) -> Classes {
         together: &holds_barrier,
         at_least: &HashMap::new(),
         threadgroup_size: kernel.threadgroup_size,
+        ranges: &ranges::analyse_unguarded(kernel, &ranges::Known::default()),
     })
 }
 
