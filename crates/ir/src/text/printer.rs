@@ -16,7 +16,7 @@ use crate::inst::{
 use crate::module::{Binding, ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
 use crate::ops::Imm;
 use crate::room::{PASSES_BYTES, with_room};
-use crate::texture::{Dimension, SamplerSource, TextureFunction, TextureOperands};
+use crate::texture::{Dimension, Filter, SamplerSource, TextureFunction, TextureOperands};
 use crate::types::{ElementType, StructDef, Type};
 
 impl Display for Module {
@@ -472,8 +472,9 @@ impl Printer<'_> {
                     function,
                     TextureFunction::Gather { .. } | TextureFunction::GatherCompare(_)
                 );
-                // A gather has no filter.
-                let mut words = sampler.words().skip(usize::from(gathers));
+                // A gather filters nothing, but its sampler may say how.
+                let by_default = sampler.filter == Filter::default();
+                let mut words = sampler.words().skip(usize::from(gathers && by_default));
                 words.try_for_each(|word| write!(f, " {word}"))
             }
             None => Ok(()),
