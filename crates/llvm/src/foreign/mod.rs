@@ -11,7 +11,6 @@
 mod debug;
 mod passes;
 mod read;
-mod settled;
 mod thread;
 mod types;
 mod unroll;

@@ -17,7 +17,7 @@ use inkwell::llvm_sys::core::{
 use inkwell::llvm_sys::debuginfo::LLVMGetSubprogram;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use inkwell::llvm_sys::ir_reader::LLVMParseIRInContext;
-use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMValueRef};
+use inkwell::llvm_sys::prelude::{LLVMAttributeRef, LLVMContextRef, LLVMModuleRef, LLVMValueRef};
 use inkwell::llvm_sys::transforms::pass_builder::{
     LLVMCreatePassBuilderOptions, LLVMDisposePassBuilderOptions, LLVMRunPasses,
 };
@@ -25,7 +25,6 @@ use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
 use super::debug::Debug;
 use super::read::{self, Params};
-use super::settled::Settled;
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
 use super::{Function, unroll};
 
@@ -166,27 +165,25 @@ impl Module {
                 "globaldce,strip-nonlinetable-debuginfo,always-inline,globaldce,\
                  function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
-            let settled = Settled::new(self.context);
+            // No pass changes what has too many loops, for that takes long.
+            let left_alone = self.attribute(c"optnone");
             let mut too_many: HashMap<LLVMValueRef, usize> = HashMap::new();
             for function in params.keys() {
                 let loops = unroll::loops(*function);
                 if loops > MAX_LOOPS {
                     too_many.insert(*function, loops);
-                    settled.mark(*function);
+                    LLVMAddAttributeAtIndex(*function, LLVMAttributeFunctionIndex, left_alone);
                 } else {
                     unroll::loops_over_registers(self.context, *function);
                 }
             }
-            let mut found = settled.prints(&params);
             for _ in 0..ROUNDS {
                 self.run(&format!(
                     "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
                      loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
                 ))?;
-                found = settled.leave_out(&params, &found);
             }
             params.retain(|function, _| !too_many.contains_key(function));
-            settled.take_in(&params);
             self.run(&format!(
                 "function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,{SIMPLIFY},loop-simplify,lcssa)"
             ))?;
@@ -235,15 +232,13 @@ impl Module {
             };
             let mut params: HashMap<LLVMValueRef, Params> =
                 kept.iter().map(|f| (*f, of(*f))).collect();
-            let kind =
-                |name: &CStr| LLVMGetEnumAttributeKindForName(name.as_ptr(), name.to_bytes().len());
-            let inline = LLVMCreateEnumAttribute(self.context, kind(c"alwaysinline"), 0);
+            let inline = self.attribute(c"alwaysinline");
             let mut function = LLVMGetFirstFunction(self.module);
             while !function.is_null() {
                 if LLVMIsDeclaration(function) == 0 {
                     let index = LLVMAttributeFunctionIndex;
                     for against in [c"noinline", c"optnone"] {
-                        LLVMRemoveEnumAttributeAtIndex(function, index, kind(against));
+                        LLVMRemoveEnumAttributeAtIndex(function, index, kind_of(against));
                     }
                     // One that is kept may be called by another.
                     LLVMAddAttributeAtIndex(function, index, inline);
@@ -296,6 +291,12 @@ impl Module {
         }
     }
 
+    /// An attribute of functions without a value.
+    unsafe fn attribute(&self, name: &CStr) -> LLVMAttributeRef {
+        // SAFETY: it is the module's context.
+        unsafe { LLVMCreateEnumAttribute(self.context, kind_of(name), 0) }
+    }
+
     unsafe fn run(&self, passes: &str) -> Result<(), String> {
         let passes = CString::new(passes).map_err(|e| e.to_string())?;
         // SAFETY: the module is whole, and the options are disposed of once.
@@ -322,6 +323,12 @@ impl Drop for Module {
             LLVMContextDispose(self.context);
         }
     }
+}
+
+/// The number of an attribute.
+fn kind_of(name: &CStr) -> u32 {
+    // SAFETY: the name has so many bytes.
+    unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr(), name.to_bytes().len()) }
 }
 
 fn no_function(name: &str) -> String {
