@@ -302,6 +302,8 @@ def _of_class(cls, name):
 def attribute(base, name):
     """``base.name``: a property is a call, and so is what the author's methods make up."""
     cls, t = type(base), _trace.current()
+    if cls is Place and not name.startswith("__"):
+        return base.field(name).get()  # A field may have the name of one of ours.
     if cls in _PLAIN and cls is not types.ModuleType:
         return getattr(base, name)
     if own_class(cls):

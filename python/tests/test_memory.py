@@ -323,6 +323,35 @@ def test_program_constants_are_only_read_and_bounded():
     assert out[0] == 0
 
 
+def test_fields_have_any_name():
+    names = ["index", "width", "memory", "element", "path", "get", "put", "raw", "field", "part", "_parts", "name"]
+    fields = np.dtype([(name, np.uint32) for name in names])
+
+    @iv.kernel
+    def k(x: iv.Buffer[fields], y: iv.Buffer[fields], out: iv.Buffer[iv.u32]):
+        i = iv.thread_position_in_grid("x")
+        sum = x[i].index
+        for name in names:
+            sum = sum * 3 + getattr(x[i], name)
+        x[i].index += 100
+        x[i].get, x[i].width = x[i].put, x[i].raw + x[i].field + x[i].part
+        x[i].path = x[i].memory + x[i].element + x[i]._parts + x[i].name
+        y[i] = x[i]
+        out[i] = sum
+
+    x, y, out = np.zeros(2, fields), np.zeros(2, fields), np.zeros(2, np.uint32)
+    for number, name in enumerate(names):
+        x[name] = [number + 1, 7 * number + 2]
+    want, sums = x.copy(), x["index"].copy()
+    for name in names:
+        sums = sums * 3 + x[name]
+    want["index"] += 100
+    want["get"], want["width"] = x["put"], x["raw"] + x["field"] + x["part"]
+    want["path"] = x["memory"] + x["element"] + x["_parts"] + x["name"]
+    k[2, 1](x, y, out)
+    assert (x == want).all() and (y == want).all() and (out == sums).all()
+
+
 def test_struct_elements_in_every_space():
     inner = np.dtype([("x", np.float32), ("n", np.uint8, 3)], align=True)
     outer = np.dtype([("id", np.int16), ("parts", inner, 2), ("w", np.float64)], align=True)
