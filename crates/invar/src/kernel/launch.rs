@@ -289,7 +289,7 @@ pub fn findings<K: Kernel>(
         Some(report) => report,
         // Without a report something else is wrong, or there was nothing to run.
         None => {
-            submission.submission.wait()?;
+            submission.wait()?;
             Arc::new(Report {
                 diagnostics: Vec::new(),
                 allowed: Vec::new(),

@@ -81,6 +81,13 @@ fn requires_room(y: &mut [f32], n: u32) {
     y[n - 1] = 1.0;
 }
 
+#[kernel]
+#[requires(grid.x <= length(index), each i of index: i < length(x), ascending index)]
+fn gathers(x: &[f32], index: &[u32], y: &mut [f32]) {
+    let i = thread_position_in_grid().x;
+    y[i] = x[index[i]];
+}
+
 #[function_constant(7)]
 const NEEDED: u32;
 
@@ -117,6 +124,27 @@ fn what_is_wrong_with_a_whole_kernel_names_its_line() {
         text.contains(&line_of("for i in (0..10u32).step_by(0) {")),
         "{text}"
     );
+}
+
+#[test]
+fn what_buffers_hold_is_looked_at_where_a_kernel_requires_it() {
+    let x = [1.0, 2.0, 4.0, 8.0];
+    let run = |index: &[u32]| {
+        let mut y = [0.0; 3];
+        let found = gathers::check(Grid::threads(3), &x, index, &mut y);
+        found.map(|found| (found.diagnostics().len(), y))
+    };
+    assert_eq!(run(&[0, 1, 3]).expect("a run"), (0, [1.0, 2.0, 8.0]));
+    let line =
+        "#[requires(grid.x <= length(index), each i of index: i < length(x), ascending index)]";
+    for (index, said) in [
+        ([0, 1, 4], "but index[2] is 4 and length(x) is 4"),
+        ([1, 0, 2], "but index[0] is 1 and index[1] is 0"),
+    ] {
+        let text = told(run(&index).err());
+        assert!(text.contains(said), "{text}");
+        assert!(text.contains(&line_of(line)), "{text}");
+    }
 }
 
 #[test]
