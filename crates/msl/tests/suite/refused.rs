@@ -1,5 +1,7 @@
-//! What Metal's textures have and kernels here have not: each is refused by name, and other kernels of the source are
-//! read all the same.
+//! What Metal has and kernels here have not: each is refused in a sentence, and other kernels of the source are read
+//! all the same.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use invar_msl::{Library, find_clang};
 
@@ -53,7 +55,6 @@ const REFUSED: [(&str, &str, &str); 9] = [
 ];
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn what_textures_have_not_is_refused_by_name_on_its_line() {
     if let Err(why) = find_clang() {
         println!("skipped: {why}");
@@ -85,4 +86,40 @@ fn what_textures_have_not_is_refused_by_name_on_its_line() {
         assert_eq!(first.span().start.line, line, "{value}: {}", first.message);
     }
     assert!(library.kernels(Some("last")).is_ok());
+}
+
+#[test]
+fn more_loops_than_passes_get_through_are_refused() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    // Each call is inlined: 64 loops of it.
+    let loops: String = (0..64)
+        .map(|at| format!("    while (y[{at}] > {at}) {{ y[{at}] -= n; }}\n"))
+        .collect();
+    let calls = |count: usize| "    many(y, n);\n".repeat(count);
+    let kernel = |name: &str, count: usize| {
+        format!(
+            "kernel void {name}(device int *y [[buffer(0)]], constant int &n [[buffer(1)]]) {{\n{}}}\n",
+            calls(count)
+        )
+    };
+    let library = Library {
+        name: "loops.metal".to_string(),
+        text: format!(
+            "#include <metal_stdlib>\nusing namespace metal;\n\
+             void many(device int *y, int n) {{\n{loops}}}\n{}{}",
+            kernel("all", 65),
+            kernel("some", 2)
+        ),
+        ..Library::default()
+    };
+    let found = library.kernels(Some("all")).err();
+    let found = found.expect("4,160 loops are too many");
+    assert_eq!(
+        found.0[0].message,
+        "kernel `all` has 4160 loops with every call inlined; the limit is 4096"
+    );
+    assert!(library.kernels(Some("some")).is_ok());
 }
