@@ -13,7 +13,7 @@ from . import _control, _trace
 from ._invar import ops as _table
 from ._types import Array, Struct, Type, element_of, numpy_element, type_named
 from ._values import (
-    Elements, Memory, Place, Value, beside, beside_length, bits_of, common_type, constant,
+    Elements, Memory, Place, Value, atomic, beside, beside_length, bits_of, common_type, constant,
     default_type, describe, elementwise, index_value, made, no_attribute, op, to_type,
     weak_kind, weak_of,
 )  # fmt: skip
@@ -428,11 +428,7 @@ def _atomic(name, place, args, order, scope):
     place.memory._use(3)
     if scope is None:
         scope = "threadgroup" if place.memory.space == "threadgroup" else "device"
-    what = f"iv.atomic_{name}()"
-    ids = [to_type(x, place.element, what).id for x in args]
-    results = _trace.emit("atomic", name, place.raw(), ids, order, scope)
-    values = [Value(number, type_named(ty)) for number, ty in results]
-    return values[0] if len(values) == 1 else tuple(values) or None
+    return atomic(name, place.raw(), place.element, args, f"iv.atomic_{name}()", order, scope)
 
 
 def _place(memory, index):

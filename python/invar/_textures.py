@@ -16,20 +16,24 @@ import numpy as np
 
 from . import _host, _invar, _trace, _types
 from ._errors import ArgumentError, Error, entries
-from ._values import Value, _Still, alive, index_value, made, to_type
+from ._values import F32, _Still, alive, atomic, index_value, made, to_type
 
-__all__ = (
-    "Depth2D Depth2DArray DepthCube DepthCubeArray Sampler Texture Texture1D Texture1DArray Texture2D Texture2DArray "
-    "Texture2DMS Texture2DMSArray Texture3D TextureBuffer TextureCube TextureCubeArray"
-).split()
+#: How texels are arranged, by the names of the types of parameters: the word of the text form, the coordinates of a
+#: sample that lie between texels, all coordinates (the element of an array included), and whether there may be
+#: several levels.
+_ARRANGEMENTS = {
+    "Texture1D": ("texture1d", 1, 1, False), "Texture1DArray": ("texture1d_array", 1, 2, False),
+    "Texture2D": ("texture2d", 2, 2, True), "Texture2DArray": ("texture2d_array", 2, 3, True),
+    "Texture2DMS": ("texture2d_ms", 0, 3, False), "Texture2DMSArray": ("texture2d_ms_array", 0, 4, False),
+    "Texture3D": ("texture3d", 3, 3, False), "TextureBuffer": ("texture_buffer", 0, 1, False),
+    "TextureCube": ("texturecube", 3, 3, True), "TextureCubeArray": ("texturecube_array", 3, 4, True),
+    "Depth2D": ("depth2d", 2, 2, True), "Depth2DArray": ("depth2d_array", 2, 3, True),
+    "DepthCube": ("depthcube", 3, 3, True), "DepthCubeArray": ("depthcube_array", 3, 4, True),
+}  # fmt: skip
+__all__ = [*_ARRANGEMENTS, "Sampler", "Texture"]
 
 #: What accesses do, in the bits of ``Param.access``.
 _ACCESS = {"read": 1, "sample": 1, "write": 2, "read_write": 3}
-#: Arrangements of texels that may have several levels.
-_WITH_LEVELS = {
-    "texture2d", "texture2d_array", "texturecube", "texturecube_array",
-    "depth2d", "depth2d_array", "depthcube", "depthcube_array",
-}
 #: What components of a texel may be.
 _COMPONENTS = {"f32", "i32", "u32", "f16", "i16", "u16"}
 
@@ -74,10 +78,11 @@ class Texture:
             raise ArgumentError(
                 f"{where} has dtype {array.dtype}, and texels of {format} are made of {dtype}: convert it"
             )
-        inner = (codes,) if codes > 1 else ()
-        extents = array.shape[: array.ndim - len(inner)]
-        if array.shape[len(extents) :] != inner or not 1 <= len(extents) <= 3:
-            shown = f"(height, width, {codes})" if inner else "(height, width)"
+        #: The last dimension of the array, for the codes of a texel.
+        self._inner = (codes,) if codes > 1 else ()
+        extents = array.shape[: array.ndim - len(self._inner)]
+        if array.shape[len(extents) :] != self._inner or not 1 <= len(extents) <= 3:
+            shown = f"(height, width, {codes})" if self._inner else "(height, width)"
             raise ArgumentError(f"{where} has shape {array.shape}, and one of {format} has {shown}")
         if not (array.flags.c_contiguous and array.flags.aligned):
             raise ArgumentError(f"{where} is not contiguous: pass np.ascontiguousarray(...) of it")
@@ -141,12 +146,9 @@ class Texture:
     def _level_shape(self, level):
         """The shape of a level's array: that of the first, with other rows and columns."""
         first = self._array.shape
-        _, codes, _ = _texels(self.format, 1, 1, 1)
-        inner = first[len(first) - 1:] if codes > 1 else ()
-        extents = list(first[: len(first) - len(inner)])
-        for axis in range(max(0, len(extents) - 2), len(extents)):
-            extents[axis] = max(extents[axis] >> level, 1)
-        return (*extents, *inner)
+        texels = len(first) - len(self._inner)
+        rows = max(0, texels - 2)
+        return (*first[:rows], *(max(n >> level, 1) for n in first[rows:texels]), *self._inner)
 
     def _view(self, level):
         """A level's array, in place."""
@@ -158,22 +160,23 @@ class Texture:
     def __array_interface__(self):
         return self._array.__array_interface__
 
+    def _numbered(self, what, number, count):
+        """The number of a level or an element, of which there are so many."""
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number < count:
+            raise ArgumentError(f"{self!r} has no {what} {number!r}: write one from 0 to {count - 1}")
+        return int(number)
+
     def level(self, level: int) -> Texture:
         """One level of it, in place: a texture of one level."""
-        if isinstance(level, bool) or not isinstance(level, (int, np.integer)) or not 0 <= level < self.levels:
-            raise ArgumentError(f"{self!r} has no level {level!r}: write one from 0 to {self.levels - 1}")
-        return Texture(self._view(int(level)), self.format, samples=self.samples)
+        level = self._numbered("level", level, self.levels)
+        return Texture(self._view(level), self.format, samples=self.samples)
 
     def element(self, element: int, level: int = 0) -> Texture:
         """One element of an array, or a slice, in place: a texture of one level."""
-        count = self.depth // self.samples
-        if isinstance(element, bool) or not isinstance(element, (int, np.integer)) or not 0 <= element < count:
-            raise ArgumentError(f"{self!r} has no element {element!r}: write one from 0 to {count - 1}")
+        first = self._numbered("element", element, self.depth // self.samples) * self.samples
         whole = self.level(level)._array
-        _, codes, _ = _texels(self.format, 1, 1, 1)
-        if whole.ndim - (codes > 1) < 3:
+        if whole.ndim - len(self._inner) < 3:
             return Texture(whole, self.format)
-        first = int(element) * self.samples
         return Texture(whole[first : first + self.samples], self.format, samples=self.samples)
 
     def clear(self, colour: Sequence[float] = (0, 0, 0, 0)) -> None:
@@ -292,9 +295,8 @@ class TextureType:
 class _TextureMaker:
     """``iv.Texture2D[iv.f32, "sample"]``: how a kernel says that a parameter is a texture."""
 
-    def __init__(self, name, dimension, axes, coordinates):
-        self.name, self.dimension = name, dimension
-        #: Coordinates of a sample that lie between texels, and all, the element of an array included.
+    def __init__(self, name, dimension, axes, coordinates, has_levels):
+        self.name, self.dimension, self.has_levels = name, dimension, has_levels
         self.axes, self.coordinates = axes, coordinates
 
     def __getitem__(self, what):
@@ -312,20 +314,7 @@ class _TextureMaker:
         return f"iv.{self.name}"
 
 
-Texture1D = _TextureMaker("Texture1D", "texture1d", 1, 1)
-Texture1DArray = _TextureMaker("Texture1DArray", "texture1d_array", 1, 2)
-Texture2D = _TextureMaker("Texture2D", "texture2d", 2, 2)
-Texture2DArray = _TextureMaker("Texture2DArray", "texture2d_array", 2, 3)
-Texture2DMS = _TextureMaker("Texture2DMS", "texture2d_ms", 0, 3)
-Texture2DMSArray = _TextureMaker("Texture2DMSArray", "texture2d_ms_array", 0, 4)
-Texture3D = _TextureMaker("Texture3D", "texture3d", 3, 3)
-TextureCube = _TextureMaker("TextureCube", "texturecube", 3, 3)
-TextureCubeArray = _TextureMaker("TextureCubeArray", "texturecube_array", 3, 4)
-TextureBuffer = _TextureMaker("TextureBuffer", "texture_buffer", 0, 1)
-Depth2D = _TextureMaker("Depth2D", "depth2d", 2, 2)
-Depth2DArray = _TextureMaker("Depth2DArray", "depth2d_array", 2, 3)
-DepthCube = _TextureMaker("DepthCube", "depthcube", 3, 3)
-DepthCubeArray = _TextureMaker("DepthCubeArray", "depthcube_array", 3, 4)
+globals().update({name: _TextureMaker(name, *row) for name, row in _ARRANGEMENTS.items()})
 
 
 # ---- in kernels ----
@@ -336,6 +325,20 @@ Coordinates = Literal["normalized", "pixel"]
 Mip = Literal["none", "nearest", "linear"]
 Border = Literal["transparent_black", "opaque_black", "opaque_white"]
 Compare = Literal["less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "always", "never"]
+#: The words of a sampler, in order, and what stands in front of them in the text form.
+_WORDS = ((Filter, ""), (Edges, ""), (Coordinates, ""), (Mip, "mip_"), (Border, "border_"), (Compare, "compare_"))
+#: Those that a sample has by itself.
+_PLAIN = ("nearest", "clamp_to_edge", "normalized", "none", "transparent_black")
+
+
+def _words(given, refuse):
+    """The words of a sampler as the text form has them; others are refused."""
+    for word, (known, _) in zip(given, _WORDS):
+        if word not in known.__args__:
+            said = f"compares as {word!r} says" if known is Compare else f"has {word!r}"
+            shown = ", ".join(f'"{name}"' for name in known.__args__)
+            raise refuse(f"no sampler {said}: write one of {shown}")
+    return [before + word for word, (_, before) in zip(given, _WORDS)]
 
 
 @entries
@@ -356,17 +359,8 @@ class Sampler:
         lod: tuple[float, float] | None = None,
         compare: Compare | None = None,
     ):
-        given = (filter, edges, coordinates, mip, border)
-        for word, known in zip(given, (Filter, Edges, Coordinates, Mip, Border)):
-            if word not in known.__args__:
-                shown = ", ".join(f'"{name}"' for name in known.__args__)
-                raise ArgumentError(f"no sampler has {word!r}: write one of {shown}")
-        self._words = [filter, edges, coordinates, f"mip_{mip}", f"border_{border}"]
-        if compare is not None:
-            if compare not in Compare.__args__:
-                shown = ", ".join(f'"{name}"' for name in Compare.__args__)
-                raise ArgumentError(f"no sampler compares as {compare!r} says: write one of {shown}")
-            self._words.append(f"compare_{compare}")
+        compared = () if compare is None else (compare,)
+        self._words = _words((filter, edges, coordinates, mip, border, *compared), ArgumentError)
         try:
             least, most = (float(np.float32(limit)) for limit in (lod or (0, math.inf)))
         except (TypeError, ValueError):
@@ -404,6 +398,15 @@ class KernelSampler(_Still):
         return f"<sampler {self.name}>"
 
 
+def _query(name, what):
+    def get(self):
+        if name == "levels":
+            self._has_levels()
+        return self._made(name)
+
+    return property(get, doc=f"{what}, as ``u32``.")
+
+
 class KernelTexture(_Still):
     """A texture in a kernel: texels are read and written at integer coordinates, or sampled between them."""
 
@@ -422,8 +425,7 @@ class KernelTexture(_Still):
 
     def read(self, *at: Index, level: Index | None = None) -> Any:
         """The texel at integer coordinates: four components. Beyond the edges it is zeros."""
-        at = self._texel("read", at, level)
-        return made("texture_function", *self._call("texture_read", at))
+        return self._made("read", self._texel("read", at, level))
 
     def write(self, *at_and_value: Any, level: Index | None = None) -> None:
         """``t.write(x, y, value)`` writes a texel; beyond the edges nothing."""
@@ -433,7 +435,7 @@ class KernelTexture(_Still):
         at = self._texel("write", at, level, ", and then the value")
         texel = _types.type_named(f"{self.type.component}x4")
         value = to_type(value, texel, f"a write to `{self.name}`")
-        _trace.emit("texture_function", *self._call("texture_write", [*at, value]))
+        _trace.emit("texture_function", *self._call("write", [*at, value]))
 
     def sample(
         self,
@@ -455,13 +457,7 @@ class KernelTexture(_Still):
         words = self._by(sampler, (filter, edges, coordinates, mip, border))
         if gradient is not None:
             level = self._gradient(gradient, level)
-        if level is not None and mip == "none" and sampler is None:
-            raise _trace.error(f'`{self.name}.sample()` of a level takes mip="nearest" or "linear"')
-        place = self._place("sample", at)
-        if level is not None:
-            self._has_levels()
-            place.append(to_type(level, _types.type_named("f32"), f"the level of `{self.name}`"))
-        return made("texture_function", *self._call("texture_sample", place, words, offset=self._offset(offset)))
+        return self._sampled("sample", at, words, offset, level, mip != "none" or sampler is not None)
 
     def gather(
         self,
@@ -478,9 +474,7 @@ class KernelTexture(_Still):
         if component not in tuple("xyzw"):
             raise _trace.error(f'component={component!r}: write "x", "y", "z" or "w"')
         words = self._by(sampler, ("nearest", edges, coordinates, "none", border))
-        place = self._place("gather", at)
-        call = self._call("texture_gather", place, words, "xyzw".index(component), self._offset(offset))
-        return made("texture_function", *call)
+        return self._sampled("gather", at, words, offset, component="xyzw".index(component))
 
     def sample_compare(
         self,
@@ -497,15 +491,9 @@ class KernelTexture(_Still):
     ) -> Any:
         """``t.sample_compare(u, v, reference, compare="less")`` of depths: how much of a sample is of texels for which
         the reference is less, from 0 to 1. What else is said is as of ``sample``; a sampler says how it compares too."""
-        words = self._compared((filter, edges, coordinates, mip, border), compare, sampler)
-        if level is not None and mip == "none" and sampler is None:
-            raise _trace.error(f'`{self.name}.sample_compare()` of a level takes mip="nearest" or "linear"')
-        place, reference = self._referred("sample_compare", at_and_reference)
-        if level is not None:
-            self._has_levels()
-            place.append(to_type(level, _types.type_named("f32"), f"the level of `{self.name}`"))
-        call = self._call("texture_sample_compare", [*place, reference], words, offset=self._offset(offset))
-        return made("texture_function", *call)
+        words = self._by(sampler, (filter, edges, coordinates, mip, border), True, compare)
+        has_mip = mip != "none" or sampler is not None
+        return self._sampled("sample_compare", at_and_reference, words, offset, level, has_mip)
 
     def gather_compare(
         self,
@@ -519,83 +507,62 @@ class KernelTexture(_Still):
     ) -> Any:
         """``t.gather_compare(u, v, reference, compare="less")`` of depths: 1 for each of the four texels that a linear
         sample is made of for which the reference is less, and 0 for the others."""
-        words = self._compared(("nearest", edges, coordinates, "none", border), compare, sampler)
-        place, reference = self._referred("gather_compare", at_and_reference)
-        call = self._call("texture_gather_compare", [*place, reference], words, offset=self._offset(offset))
-        return made("texture_function", *call)
+        words = self._by(sampler, ("nearest", edges, coordinates, "none", border), True, compare)
+        return self._sampled("gather_compare", at_and_reference, words, offset)
 
-    def _referred(self, function, at_and_reference):
-        """The place of a sample that compares, and what with."""
-        if not self.type.maker.dimension.startswith("depth"):
-            raise _trace.error(f"`{self.name}` is a {self.type.maker.name}: only depths, such as iv.Depth2D, compare")
-        if not at_and_reference:
-            raise _trace.error(f"`{self.name}.{function}()` takes coordinates and a reference")
-        *at, reference = at_and_reference
-        reference = to_type(reference, _types.type_named("f32"), f"the reference of `{self.name}`")
-        return self._place(function, at), reference
-
-    def _compared(self, words, compare, sampler):
-        """What says how a sample that compares is taken."""
-        by = self._by(sampler, words)
-        if (compare is None) == (sampler is None):
-            raise _trace.error(f'`{self.name}` compares by compare="less" and its like, or by a sampler that does')
-        if sampler is not None:
-            return by
-        if compare not in Compare.__args__:
-            shown = ", ".join(f'"{name}"' for name in Compare.__args__)
-            raise _trace.error(f"no sampler compares as {compare!r} says: write one of {shown}")
-        return [*by, f"compare_{compare}"]
-
-    @property
-    def samples(self) -> Any:
-        """Samples of a texel, as ``u32``."""
-        return made("texture_function", *self._call("texture_samples"))
-
-    @property
-    def width(self) -> Any:
-        """Texels in a row, as ``u32``."""
-        return made("texture_function", *self._call("texture_width"))
-
-    @property
-    def height(self) -> Any:
-        """Rows, as ``u32``."""
-        return made("texture_function", *self._call("texture_height"))
-
-    @property
-    def depth(self) -> Any:
-        """Slices of a texture of three dimensions, as ``u32``."""
-        return made("texture_function", *self._call("texture_depth"))
-
-    @property
-    def array_size(self) -> Any:
-        """Elements of an array, as ``u32``."""
-        return made("texture_function", *self._call("texture_array_size"))
-
-    @property
-    def levels(self) -> Any:
-        """Levels, as ``u32``."""
-        self._has_levels()
-        return made("texture_function", *self._call("texture_levels"))
+    samples = _query("samples", "Samples of a texel")
+    width = _query("width", "Texels in a row")
+    height = _query("height", "Rows")
+    depth = _query("depth", "Slices of a texture of three dimensions")
+    array_size = _query("array_size", "Elements of an array")
+    levels = _query("levels", "Levels")
 
     def size(self, level: Index) -> tuple[Any, Any]:
         """Width and height of a level, as ``u32``; 0 of one that is not there."""
         self._has_levels()
         at = [index_value(level)]
-        width = made("texture_function", *self._call("texture_width", at))
-        return width, made("texture_function", *self._call("texture_height", at))
+        return self._made("width", at), self._made("height", at)
+
+    def _sampled(self, function, at, words, offset, level=None, has_mip=True, component=0):
+        """A sample, or what is made of one; where one compares, the last coordinate is what with."""
+        if level is not None and not has_mip:
+            raise _trace.error(f'`{self.name}.{function}()` of a level takes mip="nearest" or "linear"')
+        reference = []
+        if function.endswith("compare"):
+            if not self.type.maker.dimension.startswith("depth"):
+                raise _trace.error(
+                    f"`{self.name}` is a {self.type.maker.name}: only depths, such as iv.Depth2D, compare"
+                )
+            if not at:
+                raise _trace.error(f"`{self.name}.{function}()` takes coordinates and a reference")
+            *at, last = at
+            reference = [to_type(last, F32, f"the reference of `{self.name}`")]
+        place = self._place(function, at)
+        if level is not None:
+            self._has_levels()
+            place.append(to_type(level, F32, f"the level of `{self.name}`"))
+        return self._made(function, [*place, *reference], words, component, self._offset(offset))
 
     def _has_levels(self):
-        if self.type.maker.dimension not in _WITH_LEVELS:
+        if not self.type.maker.has_levels:
             raise _trace.error(f"`{self.name}` is a {self.type.maker.name}, which has one level")
+
+    def _made(self, function, *args):
+        """What a function gives."""
+        return made("texture_function", *self._call(function, *args))
 
     def _call(self, function, args=(), words=(), component=0, offset=(0, 0, 0)):
         """A function's call as the builder takes it."""
+        self._here(args)
+        words = words if isinstance(words, tuple) else list(words)
+        return self.handle, f"texture_{function}", words, (component, offset), [x.id for x in args]
+
+    def _here(self, args):
+        """Refuses what does not belong here."""
         if self.trace is not _trace.current():
             raise _trace.error(f"`{self.name}` belongs to another kernel")
         for x in args:
             alive(x)
-        words = words if isinstance(words, tuple) else list(words)
-        return self.handle, function, words, (component, offset), [x.id for x in args]
 
     def _offset(self, offset):
         """An offset as the builder takes it: three numbers."""
@@ -618,8 +585,7 @@ class KernelTexture(_Still):
             (ax, ay), (bx, by) = gradient
         except (TypeError, ValueError):
             raise _trace.error(f"gradient={gradient!r}: write ((ax, ay), (bx, by))") from None
-        f32 = _types.type_named("f32")
-        a, b = ([to_type(x, f32, f"a gradient of `{self.name}`").id for x in pair] for pair in ((ax, ay), (bx, by)))
+        a, b = ([to_type(x, F32, f"a gradient of `{self.name}`").id for x in pair] for pair in ((ax, ay), (bx, by)))
         return made("texture_gradient_level", self.handle, a, b)
 
     def _atomic(self, name, at, count):
@@ -629,62 +595,11 @@ class KernelTexture(_Still):
             then = {0: "", 1: ", and then the value", 2: ", and then the expected and the new value"}[count]
             plural = "" if wanted == 1 else "s"
             raise _trace.error(f"{what} takes {wanted} coordinate{plural}{then}, found {len(at)}")
-        if self.trace is not _trace.current():
-            raise _trace.error(f"`{self.name}` belongs to another kernel")
-        component = self.type.component
-        ids = [to_type(x, component, what).id for x in at[wanted:]]
         coordinates = [index_value(x) for x in at[:wanted]]
-        for x in coordinates:
-            alive(x)
+        self._here(coordinates)
         first, *others = [x.id for x in coordinates]
         place = (self.handle, first, 1, False, [(False, other) for other in others])
-        results = _trace.emit("atomic", name, place, ids, "relaxed", "device")
-        values = [Value(number, _types.type_named(ty)) for number, ty in results]
-        return values[0] if len(values) == 1 else tuple(values) or None
-
-    def atomic_load(self, *at: Index) -> Any:
-        """A texel's first component, read atomically."""
-        return self._atomic("load", at, 0)
-
-    def atomic_store(self, *at_and_value: Any) -> None:
-        """``t.atomic_store(x, y, value)`` writes a texel's first component atomically."""
-        self._atomic("store", at_and_value, 1)
-
-    def atomic_exchange(self, *at_and_value: Any) -> Any:
-        """Replaces a texel's first component; gives the one just before."""
-        return self._atomic("exchange", at_and_value, 1)
-
-    def atomic_compare_exchange(self, *at_and_values: Any) -> Any:
-        """``t.atomic_compare_exchange(x, y, expected, new)`` gives the value just before, and whether it was replaced."""
-        return self._atomic("compare_exchange", at_and_values, 2)
-
-    def atomic_add(self, *at_and_value: Any) -> Any:
-        """``t.atomic_add(x, y, value)`` adds to a texel's first component; gives the one just before."""
-        return self._atomic("add", at_and_value, 1)
-
-    def atomic_sub(self, *at_and_value: Any) -> Any:
-        """Subtracts from a texel's first component; gives the one just before."""
-        return self._atomic("sub", at_and_value, 1)
-
-    def atomic_min(self, *at_and_value: Any) -> Any:
-        """Leaves the smaller; gives the value just before."""
-        return self._atomic("min", at_and_value, 1)
-
-    def atomic_max(self, *at_and_value: Any) -> Any:
-        """Leaves the larger; gives the value just before."""
-        return self._atomic("max", at_and_value, 1)
-
-    def atomic_and(self, *at_and_value: Any) -> Any:
-        """Leaves the bitwise and; gives the value just before."""
-        return self._atomic("and", at_and_value, 1)
-
-    def atomic_or(self, *at_and_value: Any) -> Any:
-        """Leaves the bitwise or; gives the value just before."""
-        return self._atomic("or", at_and_value, 1)
-
-    def atomic_xor(self, *at_and_value: Any) -> Any:
-        """Leaves the bitwise exclusive or; gives the value just before."""
-        return self._atomic("xor", at_and_value, 1)
+        return atomic(name, place, self.type.component, at[wanted:], what)
 
     def _count(self, function, at, then=""):
         wanted = self.type.maker.coordinates
@@ -703,20 +618,33 @@ class KernelTexture(_Still):
 
     def _place(self, function, at):
         self._count(function, at)
-        axes, f32 = self.type.maker.axes, _types.type_named("f32")
-        between = [to_type(x, f32, f"a coordinate of `{self.name}`") for x in at[:axes]]
+        axes = self.type.maker.axes
+        between = [to_type(x, F32, f"a coordinate of `{self.name}`") for x in at[:axes]]
         return [*between, *map(index_value, at[axes:])]
 
-    def _by(self, sampler, words):
+    def _by(self, sampler, words, compares=False, compare=None):
         """What says how a sample is taken: the parameter that is a sampler, or words."""
         if sampler is not None:
-            if words != ("nearest", "clamp_to_edge", "normalized", "none", "transparent_black"):
+            if words != _PLAIN:
                 raise _trace.error(f"`{self.name}` is sampled by {sampler!r}, which says all of it: give no words")
             if not isinstance(sampler, KernelSampler) or sampler.trace is not _trace.current():
                 raise _trace.error(f"{sampler!r} is no sampler of this kernel: declare a parameter `s: iv.Sampler`")
+        if compares and (compare is None) == (sampler is None):
+            raise _trace.error(f'`{self.name}` compares by compare="less" and its like, or by a sampler that does')
+        if sampler is not None:
             return sampler.handle
-        for word, known in zip(words, (Filter, Edges, Coordinates, Mip, Border)):
-            if word not in known.__args__:
-                shown = ", ".join(f'"{name}"' for name in known.__args__)
-                raise _trace.error(f"no sampler has {word!r}: write one of {shown}")
-        return [*words[:3], f"mip_{words[3]}", f"border_{words[4]}"]
+        return _words((*words, compare) if compares else words, _trace.error)
+
+
+def _atomic_method(name, values):
+    def method(self, *at_and_values):
+        return self._atomic(name, at_and_values, values)
+
+    method.__name__ = f"atomic_{name}"
+    method.__doc__ = f"As ``iv.atomic_{name}``, on a texel's first component: its coordinates come first."
+    return method
+
+
+_ONE_VALUE = dict.fromkeys("store exchange add sub min max and or xor".split(), 1)
+for _name, _values in {"load": 0, **_ONE_VALUE, "compare_exchange": 2}.items():
+    setattr(KernelTexture, f"atomic_{_name}", _atomic_method(_name, _values))

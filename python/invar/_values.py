@@ -326,6 +326,14 @@ def op(name, args, imm=None):
     return made("op", name, *(imm or (0, "")), [a.id for a in args])
 
 
+def atomic(name, place, ty, args, what, order="relaxed", scope="device"):
+    """An atomic of values of a type at a place; gives nothing, a value or several."""
+    ids = [to_type(x, ty, what).id for x in args]
+    results = _trace.emit("atomic", name, place, ids, order, scope)
+    values = [Value(number, type_named(ty)) for number, ty in results]
+    return values[0] if len(values) == 1 else tuple(values) or None
+
+
 def binary(name, a, b, symbol):
     """An operation of two operands of one type; messages call it by the symbol."""
     what = f"`{symbol}`"
