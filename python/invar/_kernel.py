@@ -46,14 +46,24 @@ class Param:
         self.shape = shape
 
     def __str__(self):
-        if self.kind == "value":
-            return f"{self.name}: a compile-time value"
-        if self.kind == "texture":
-            return f"{self.name}: {self.element}"
-        if self.kind == "sampler":
-            return f"{self.name}: Sampler"
         held = "" if self.element is None else f"[{self.element}]"
-        return f"{self.name}: {self.kind.capitalize()}{held}"
+        shown = {"value": "a compile-time value", "texture": str(self.element), "sampler": "Sampler"}
+        return f"{self.name}: {shown.get(self.kind, self.kind.capitalize() + held)}"
+
+    def declare(self, trace):
+        """The parameter of the kernel being built, as its code uses it."""
+        if self.kind == "scalar":
+            number = trace.builder.scalar(self.name, str(self.element))
+            return _values.Value(number, self.element)
+        if self.kind in ("texture", "sampler"):
+            return self.element.declare(trace, self.name)
+        _ops.declare(self.element)
+        handle = trace.builder.parameter(self.kind, self.name, str(self.element))
+        space = "device" if self.kind == "buffer" else self.kind
+        memory = _values.Memory(tuple(handle), self.name, space, self.element)
+        if self.shape is not None:
+            memory.shape = self.shape
+        return memory
 
 
 def ir(self) -> str:
@@ -236,71 +246,63 @@ class Kernel:
     @functools.cached_property
     def params(self):
         """The parameters, in order."""
-        function = self.function
-        code = function.__code__
+        code = self.function.__code__
         if code.co_flags & 0x0C or code.co_kwonlyargcount:
-            raise KernelError(
-                f"kernel `{self.__name__}` has *args, ** or keyword-only parameters: name each one",
-                _span_of(function),
-            )
-        cells = function.__closure__ or ()
-        local = dict(self._around)
-        for name, cell in zip(code.co_freevars, cells):
-            try:
+            raise self._refused("kernel `{}` has *args, ** or keyword-only parameters: name each one")
+        hints = self._hints()
+        return [self._param(name, hints.get(name)) for name in code.co_varnames[: code.co_argcount]]
+
+    def _refused(self, message):
+        return KernelError(message.replace("{}", self.__name__, 1), _span_of(self.function))
+
+    def _hints(self):
+        """The annotations, as objects."""
+        function, local = self.function, dict(self._around)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            with contextlib.suppress(ValueError):
                 local[name] = cell.cell_contents
-            except ValueError:
-                continue
         hints = dict(function.__annotations__)
         try:
             for name, hint in hints.items():
                 while isinstance(hint, str):
                     hint = hints[name] = eval(hint, {**function.__globals__, **local})
         except (NameError, AttributeError, SyntaxError) as e:
-            raise KernelError(
-                f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}; it must be known "
-                "where the kernel is defined",
-                _span_of(function),
+            raise self._refused(
+                f"an annotation of kernel `{{}}` cannot be resolved: {e}; it must be known where the kernel "
+                "is defined"
             ) from None
-        params = []
-        for name in code.co_varnames[: code.co_argcount]:
-            hint = hints.get(name)
-            if name in OPTIONS:
-                raise KernelError(
-                    f"parameter `{name}` of kernel `{self.__name__}` has the name of an option of "
-                    f"launches ({', '.join(OPTIONS)}): rename it",
-                    _span_of(function),
-                )
-            if hint is _textures.Sampler:
-                hint = _textures.SamplerType()
-            if isinstance(hint, (_textures.TextureType, _textures.SamplerType)):
-                params.append(Param(name, hint.kind, hint))
-            elif isinstance(hint, _textures._TextureMaker):
-                raise KernelError(
-                    f"parameter `{name}` of kernel `{self.__name__}` is annotated {hint!r}: write "
-                    f'{hint!r}[iv.f32, "read"], with the type of components and the access',
-                    _span_of(function),
-                )
-            elif isinstance(hint, _types._Annotation):
-                element = _types.element_of(hint.element, name.capitalize())
-                if hint.kind == "scalar" and not isinstance(element, _types.Type):
-                    raise KernelError(
-                        f"parameter `{name}` of kernel `{self.__name__}` is passed by value and "
-                        "cannot be a struct or array",
-                        _span_of(function),
-                    )
-                params.append(Param(name, hint.kind, element, hint.shape))
-            elif isinstance(hint, _types._AnnotationMaker) and hint.kind != "threadgroup":
-                # What it holds comes from the argument.
-                params.append(Param(name, hint.kind, None))
-            elif isinstance(hint, (_types.Type, _types._AnnotationMaker)):
-                raise KernelError(
-                    f"parameter `{name}` of kernel `{self.__name__}` is annotated {hint!r}: write "
-                    "iv.Buffer[iv.f32] for a buffer, iv.Scalar[iv.f32] for a value",
-                    _span_of(function),
-                )
-            else:
-                params.append(Param(name, "value", None))
-        return params
+        return hints
+
+    def _param(self, name, hint):
+        """The parameter of a name and annotation."""
+        of = f"parameter `{name}` of kernel `{{}}`"
+        if name in OPTIONS:
+            raise self._refused(
+                f"{of} has the name of an option of launches ({', '.join(OPTIONS)}): rename it"
+            )
+        if hint is _textures.Sampler:
+            hint = _textures.SamplerType()
+        if isinstance(hint, (_textures.TextureType, _textures.SamplerType)):
+            return Param(name, hint.kind, hint)
+        if isinstance(hint, _textures._TextureMaker):
+            raise self._refused(
+                f'{of} is annotated {hint!r}: write {hint!r}[iv.f32, "read"], with the type of components and '
+                "the access"
+            )
+        if isinstance(hint, _types._Annotation):
+            element = _types.element_of(hint.element, name.capitalize())
+            if hint.kind == "scalar" and not isinstance(element, _types.Type):
+                raise self._refused(f"{of} is passed by value and cannot be a struct or array")
+            return Param(name, hint.kind, element, hint.shape)
+        if isinstance(hint, _types._AnnotationMaker) and hint.kind != "threadgroup":
+            # What it holds comes from the argument.
+            return Param(name, hint.kind, None)
+        if isinstance(hint, (_types.Type, _types._AnnotationMaker)):
+            raise self._refused(
+                f"{of} is annotated {hint!r}: write iv.Buffer[iv.f32] for a buffer, iv.Scalar[iv.f32] for a "
+                "value"
+            )
+        return Param(name, "value", None)
 
     @property
     def defaults(self):
@@ -422,40 +424,18 @@ class Kernel:
 
     def _build(self, values, elements=()):
         """The kernel for these compile-time values, traced and not yet verified."""
-        t = _trace.Trace(self.__name__)
-        elements = iter(elements)
-        params = []
+        t, params, elements = _trace.Trace(self.__name__), [], iter(elements)
         for p in self.params:
-            element = p.element
-            if element is None and p.kind != "value":
-                element = next(elements)
-            params.append(Param(p.name, p.kind, element, p.shape))
+            given = p.element is not None or p.kind == "value"
+            params.append(Param(p.name, p.kind, p.element if given else next(elements), p.shape))
         with _trace.tracing(t), _trace.reported(t):
             position = _span_of(self.function)
             span = t.span(position)
             t.builder.set_span(span)
-            args, given, values = [], list(values), iter(values)
-            numbers = {}
-            for param in params:
-                if param.kind == "value":
-                    args.append(next(values))
-                    continue
-                numbers[len(numbers)] = param
-                if param.kind == "scalar":
-                    number = t.builder.scalar(param.name, str(param.element))
-                    args.append(_values.Value(number, param.element))
-                    continue
-                if param.kind in ("texture", "sampler"):
-                    args.append(param.element.declare(t, param.name))
-                    continue
-                _ops.declare(param.element)
-                handle = t.builder.parameter(param.kind, param.name, str(param.element))
-                space = "device" if param.kind == "buffer" else param.kind
-                memory = _values.Memory(tuple(handle), param.name, space, param.element)
-                if param.shape is not None:
-                    memory.shape = param.shape
-                args.append(memory)
-            t.reads = reads = _reads.Reads(self.function, given)
+            values = list(values)
+            rest = iter(values)
+            args = [next(rest) if p.kind == "value" else p.declare(t) for p in params]
+            t.reads = reads = _reads.Reads(self.function, values)
             _compile.kernel(self.function, args)
             try:
                 module = t.builder.finish(list(t.access.items()), span=span, **self.attributes)
@@ -463,7 +443,7 @@ class Kernel:
                 raise reported(e, VerifyError) from None
             except ValueError as e:
                 raise KernelError(str(e), position) from None
-        for number, param in numbers.items():
+        for number, param in enumerate(p for p in params if p.kind != "value"):
             is_given = param.kind in ("texture", "sampler")
             param.access = param.element.bits if is_given else t.access.get(number, 0) or 1
         reads.settle()

@@ -378,20 +378,24 @@ class Launch:
             )
         compiled, bound = self.kernel.for_arguments(args, kwargs)
         program = self._program(compiled, device, constants, _limit(time_limit))
-        given, alive, _ = _arguments.convert(compiled.steps, bound)
-        _arguments.check_overlap(self.kernel.__name__, compiled.steps, alive)
-        return Prepared(self, compiled, program, given, alive, time_limit)
+        return Prepared(self, compiled, program, bound, time_limit)
 
 
 @entries
 class Prepared:
     """A launch that is ready to run, as often as it is called."""
 
-    def __init__(
-        self, launch: Any, compiled: Any, program: Any, given: Any, alive: Any, time_limit: Any
-    ):
+    def __init__(self, launch: Any, compiled: Any, program: Any, bound: Any, time_limit: Any):
         self._launch, self._steps, self._program = launch, compiled.steps, program
-        self._given, self._alive, self._time_limit = given, alive, _limit(time_limit)
+        self._time_limit = _limit(time_limit)
+        self._take(bound)
+
+    def _take(self, bound):
+        """Converts the arguments, in the order of the parameters."""
+        # Arrays of launches in flight are held by their futures.
+        given, alive, _ = _arguments.convert(self._steps, bound)
+        _arguments.check_overlap(self._launch.kernel.__name__, self._steps, alive)
+        self._bound, self._given, self._alive = bound, given, alive
 
     def __repr__(self):
         return f"<prepared launch of {self._launch.kernel.__name__}>"
@@ -417,31 +421,14 @@ class Prepared:
 
     def set(self, **arguments: Any) -> None:
         """Other arguments from now on, by the names of their parameters."""
-        steps = {step.name: i for i, step in enumerate(self._steps)}
+        known = dict(zip([step.name for step in self._steps], self._bound))
         for name in arguments:
-            if name not in steps:
+            if name not in known:
                 raise ArgumentError(
                     f"kernel `{self._launch.kernel.__name__}` has no parameter `{name}` that a "
-                    f"prepared launch can set; it has {', '.join(steps)}"
+                    f"prepared launch can set; it has {', '.join(known)}"
                 )
-        chosen = [self._steps[steps[name]] for name in arguments]
-        given, alive, _ = _arguments.convert(chosen, arguments.values())
-        new = list(self._given)
-        for name, one in zip(arguments, given):
-            new[steps[name]] = one
-        # Arrays of launches in flight are held by their futures.
-        kept = dict(self._by_name())
-        arrays = iter(alive)
-        for step in chosen:
-            if step.kind in _arguments.IN_MEMORY:
-                kept[step.name] = next(arrays)
-        alive = list(kept.values())
-        _arguments.check_overlap(self._launch.kernel.__name__, self._steps, alive)
-        self._given, self._alive = new, alive
-
-    def _by_name(self):
-        names = [s.name for s in self._steps if s.kind in _arguments.IN_MEMORY]
-        return zip(names, self._alive)
+        self._take([*{**known, **arguments}.values()])
 
 
 # ---- measuring ----

@@ -85,20 +85,11 @@ def overflows(ty, number, bits):
 
 
 def _bf16_bits(number):
-    # Rounded once, to nearest even: from the f64, with what f32 loses kept as a sticky bit.
-    with np.errstate(over="ignore"):
-        f32 = np.float32(number)
-    bits = int(f32.view(np.uint32))
-    if number != number:
-        return (bits >> 16) | 0x40
-    back = float(f32)
-    low = bits & 0xFFFF
-    if low == 0x8000 and back != number and abs(back) != float("inf"):
-        low += 1 if abs(number) > abs(back) else -1
-    bits >>= 16
-    if low > 0x8000 or (low == 0x8000 and bits & 1):
-        bits += 1
-    return bits
+    """Rounded once, to nearest even, to the 8 bits of a significand, which f32 then holds as it is."""
+    if math.isfinite(number):
+        last = max(math.frexp(number)[1] - 8, -133)
+        number = math.ldexp(round(math.ldexp(number, -last), 0), last)
+    return bits_of(F32, number) >> 16 | (0x40 if number != number else 0)
 
 
 def constant(ty, number):
@@ -334,6 +325,14 @@ def atomic(name, place, ty, args, what, order="relaxed", scope="device"):
     return values[0] if len(values) == 1 else tuple(values) or None
 
 
+#: What to write instead of an operator that integers, or floats, have not.
+_ADVICE = {
+    ("/", True): "`//`, which truncates, or convert the operands with iv.f32(...)",
+    ("**", True): "products, as in `x * x`, or convert the operands with iv.f32(...)",
+    ("//", False): "iv.floor(a / b) or iv.trunc(a / b)",
+}
+
+
 def binary(name, a, b, symbol):
     """An operation of two operands of one type; messages call it by the symbol."""
     what = f"`{symbol}`"
@@ -345,16 +344,9 @@ def binary(name, a, b, symbol):
     ty = common_type((a, b), what)
     if t.dialect and symbol == "//" and ty.is_float:
         return op("floor", [binary("div", a, b, "/")])
-    if symbol == "/" and ty.is_integer and not t.dialect:
-        raise _trace.error(
-            f"`/` of {ty}: write `//`, which truncates, or convert the operands with iv.f32(...)"
-        )
-    if symbol == "**" and ty.is_integer and not t.dialect:
-        raise _trace.error(
-            f"`**` of {ty}: write products, as in `x * x`, or convert the operands with iv.f32(...)"
-        )
-    if symbol == "//" and ty.is_float:
-        raise _trace.error(f"`//` of {ty}: write iv.floor(a / b) or iv.trunc(a / b)")
+    advice = _ADVICE.get((symbol, ty.is_integer))
+    if advice and (ty.is_float or ty.is_integer and not t.dialect):
+        raise _trace.error(f"`{symbol}` of {ty}: write {advice}")
     if symbol == "%" and ty.is_float:
         name = "fmod"
     weak = None if t.dialect else weak_of((a, b))
@@ -503,17 +495,8 @@ class Value(_Still):
     def __hash__(self):
         return _unknown_key(self.type)
 
-    def __neg__(self):
-        return unary("neg", self)
-
     def __pos__(self):
         return self
-
-    def __abs__(self):
-        return unary("abs", self)
-
-    def __invert__(self):
-        return unary("not", self)
 
     def __matmul__(self, other):
         return op("matrix_multiply", [self, other])
@@ -672,9 +655,11 @@ def _give_operators():
             setattr(cls, name, method(what, False))
             if symbol not in COMPARISONS:
                 setattr(cls, reflected, method(what, True))
-    for name in ("neg", "pos", "abs", "invert"):
+    for name, row in (("neg", "neg"), ("pos", None), ("abs", "abs"), ("invert", "not")):
         one = getattr(operator, name)
         setattr(Elements, f"__{name}__", lambda self, one=one: elementwise(one, self))
+        if row is not None:
+            setattr(Value, f"__{name}__", lambda self, row=row: unary(row, self))
 
 
 _give_operators()
@@ -831,7 +816,7 @@ class Memory(_Still):
     def load(self, index, width=1, group=False):
         """The ``width`` (2 to 4) consecutive elements from ``index`` on as a vector; with ``group``
         those from ``index * width`` on."""
-        return self[index] if width == 1 else self._vector(index, width, group).get()
+        return self.run(index, width, group).get()
 
     def store(self, index, value, group=False):
         """Stores a vector's components to consecutive elements; the counterpart of ``load``."""
@@ -842,10 +827,12 @@ class Memory(_Still):
                 f"`{self.name}` holds {self.element}, the value is {value.type}: convert it"
             )
         else:
-            self._vector(index, value.type.shape[0], group).put(value)
+            self.run(index, value.type.shape[0], group).put(value)
 
-    def _vector(self, index, width, group):
+    def run(self, index, width, group=False):
         """The place of consecutive elements."""
+        if width == 1:
+            return self.place(index)
         if not (isinstance(self.element, Type) and self.element.kind == "scalar"):
             raise _trace.error(f"`{self.name}` holds no scalars, so it has no vector accesses")
         if type(width) is not int or not 2 <= width <= 4:

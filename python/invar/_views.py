@@ -52,10 +52,8 @@ def offset_of(coord, shape, stride):
 def _offset_of(coord, shape, stride, count):
     coord = plain(coord)
     if isinstance(coord, (tuple, list)):
-        if isinstance(shape, int) or len(coord) != len(shape):
-            raise _trace.error(f"the coordinate {shown(coord)} does not fit the shape {shape}")
         total = 0
-        for c, s, d in zip(coord, shape, stride):
+        for c, s, d in _paired(coord, shape, stride):
             total = plus(total, _offset_of(c, s, d, count))
         return total
     if not isinstance(coord, bool) and hasattr(coord, "__index__") and not isinstance(coord, Value):
@@ -104,26 +102,36 @@ def shown(coord):
     return "_" if coord is None else str(coord) if isinstance(coord, int) else "?"
 
 
+def _parts(coord):
+    """The numbers, values and ``None`` of a coordinate, in order."""
+    coord = plain(coord)
+    return [x for c in coord for x in _parts(c)] if isinstance(coord, (tuple, list)) else [coord]
+
+
 def has_none(coord):
-    if isinstance(coord, (tuple, list)):
-        return any(has_none(c) for c in coord)
-    return coord is None
+    """Whether a coordinate keeps a mode."""
+    return any(x is None for x in _parts(coord))
 
 
 def _zeroed(coord):
     """The coordinate with 0 for every number and traced value: what it keeps is the same."""
     if isinstance(coord, (tuple, list)):
-        return tuple(_zeroed(c) for c in coord)
+        return tuple(map(_zeroed, coord))
     return None if coord is None else 0
 
 
 def _kept_zero(coord, shape):
     """The coordinate with 0 where it keeps a mode: what it adds to the offset is the same."""
     if isinstance(coord, (tuple, list)):
-        if isinstance(shape, int) or len(coord) != len(shape):
-            raise _trace.error(f"the coordinate {shown(coord)} does not fit the shape {shape}")
-        return tuple(_kept_zero(c, s) for c, s in zip(coord, shape))
+        return tuple(_kept_zero(c, s) for c, s in _paired(coord, shape))
     return 0 if coord is None else coord
+
+
+def _paired(coord, *of):
+    """The parts of a coordinate, each with those of the shape that it is in."""
+    if isinstance(of[0], int) or len(coord) != len(of[0]):
+        raise _trace.error(f"the coordinate {shown(coord)} does not fit the shape {of[0]}")
+    return zip(coord, *of)
 
 
 def swizzled(layout, offset):
@@ -155,17 +163,10 @@ def masks(mask, count):
     )
 
 
-def _holds_traced(coord):
-    coord = plain(coord)
-    if isinstance(coord, (tuple, list)):
-        return any(_holds_traced(c) for c in coord)
-    return isinstance(coord, (Value, Undefined))
-
-
 def called(layout, args, kwargs):
     """``layout(coord)`` in a kernel: the offset of a traced coordinate is computed there."""
     coord = kwargs.get("coord", args[0] if len(args) == 1 else args)
-    if not _holds_traced(coord):
+    if not any(isinstance(x, (Value, Undefined)) for x in _parts(coord)):
         return layout(*args, **kwargs)
     if has_none(coord):
         raise _trace.error("a layout is sliced by compile-time coordinates; slice a Tensor instead")
@@ -312,6 +313,17 @@ class Tensor:
                 runs.append((o, 1))
         return [(plus(self.base, o), count) for o, count in runs]
 
+    def _accesses(self, mask):
+        """The accesses of the view: index, count and the condition of each. A run whose elements have several
+        conditions, or are no scalars, is one element each."""
+        at = 0
+        for index, count in self._runs():
+            mine, at = mask[at : at + count], at + count
+            if count > 1 and self.element.kind == "scalar" and all(c is mine[0] for c in mine):
+                yield index, count, mine[0]
+            else:
+                yield from ((plus(index, i), 1, condition) for i, condition in enumerate(mine))
+
     def load(self, mask: Any = True, otherwise: Operand = 0) -> Any:
         """Every element of the view, in order: one value, a vector of 2 to 4 neighbours, or
         ``Elements``.
@@ -324,27 +336,16 @@ class Tensor:
         return self._load_view(masks(mask, self.size()), otherwise)
 
     def _load_view(self, mask, otherwise=0):
-        memory, parts, runs, at = self.memory, [], self._runs(), 0
+        memory, parts, accesses = self.memory, [], list(self._accesses(mask))
         what = f"what a masked load of `{memory.name}` gives instead"
-
-        def guarded(condition, access, ty):
-            if condition is True:
-                return access()
-            return _control.if_exp(condition, access, lambda: to_type(otherwise, ty, what))
-
-        for index, count in runs:
-            mine, at = mask[at : at + count], at + count
-            if count == 1 or memory.element.kind != "scalar" or any(c is not mine[0] for c in mine):
-                for i, condition in enumerate(mine):
-                    element = plus(index, i)
-                    parts.append(guarded(condition, lambda: memory[element], memory.element))
-                continue
-            ty = type_named(f"{memory.element.name}x{count}")
-            vector = guarded(mine[0], lambda: memory.load(index, count), ty)
-            if len(runs) == 1:
-                return vector
-            parts.extend(vector[i] for i in range(count))
-        return parts[0] if len(parts) == 1 else Elements(parts)
+        for index, count, condition in accesses:
+            place = memory.run(index, count)
+            instead = lambda: to_type(otherwise, place.element, what)
+            part = _control.if_exp(condition, place.get, instead)
+            if len(accesses) == 1:
+                return part
+            parts.extend(part if count > 1 else [part])
+        return Elements(parts)
 
     def store(self, value: Any, mask: Any = True) -> None:
         """Stores every element of the view; one value goes to all of them.
@@ -355,7 +356,7 @@ class Tensor:
         self._store_view(value, masks(mask, self.size()))
 
     def _store_view(self, value, mask):
-        memory, runs = self.memory, self._runs()
+        memory = self.memory
         value = plain(value)
         if not (isinstance(value, (Value, Elements)) or is_number(value)):
             advice = ": load() it" if isinstance(value, Tensor) else ""
@@ -368,23 +369,11 @@ class Tensor:
         else:
             parts = spread(value, self.size())
 
-        def guarded(condition, store):
-            if condition is True:
-                store()
-            else:
-                _control.if_stmt(condition, store)
-
-        at = 0
-        for index, count in runs:
-            mine = [to_type(part, element, what) for part in parts[at : at + count]]
-            where, at = mask[at : at + count], at + count
-            if count == 1 or element.kind != "scalar" or any(c is not where[0] for c in where):
-                for i, part in enumerate(mine):
-                    place = plus(index, i)
-                    guarded(where[i], lambda: memory.__setitem__(place, part))
-            else:
-                vector = convert(type_named(f"{element.name}x{count}"), mine)
-                guarded(where[0], lambda: memory.store(index, vector))
+        parts = iter(parts)
+        for index, count, condition in self._accesses(mask):
+            mine = [to_type(next(parts), element, what) for _ in range(count)]
+            value = convert(type_named(f"{element.name}x{count}"), mine) if count > 1 else mine[0]
+            _control.if_stmt(condition, lambda: memory.run(index, count).put(value))
 
     # -- layout algebra --
 
