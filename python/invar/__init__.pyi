@@ -670,8 +670,7 @@ class Prepared:
         launch: Any,
         compiled: Any,
         program: Any,
-        given: Any,
-        alive: Any,
+        bound: Any,
         time_limit: Any,
     ) -> None: ...
     def __call__(self) -> float:

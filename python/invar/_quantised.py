@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import _trace
 from ._types import Type, type_named
-from ._values import Value, convert, default_type, describe, op, to_type, weak_kind
+from ._values import Value, constant, convert, default_type, describe, op, to_type, weak_kind
 
 __all__ = (
     "dequantize pack_int4x2 pack_int4x8 pack_int8x4 pack_uint8x4 quantize unpack_int4x2 unpack_int4x8 "
@@ -43,22 +43,22 @@ def _parts(parts, count, what):
     return [convert(_U32, (_integer(x, what),)) for x in parts]
 
 
+def _bits(at, count):
+    """A place in a word: the number of its first bit, and of its bits."""
+    return constant(_U32, at), constant(_U32, count)
+
+
 def _pack(parts, bits):
     word = parts[0] & ((1 << bits) - 1)
     for i, part in enumerate(parts[1:], 1):
-        inserted = to_type(i * bits, _U32, ""), to_type(bits, _U32, "")
-        word = op("insert_bits", [word, part, *inserted])
+        word = op("insert_bits", [word, part, *_bits(i * bits, bits)])
     return word
 
 
-def _unpack(word, bits, ty):
-    """All fields of a word as one vector or tuple; signed types are extended by the sign."""
+def _unpack(word, bits, ty, total=32):
+    """All fields of a word; signed types are extended by the sign."""
     word = convert(ty, (word,))
-    fields = []
-    for i in range(0, 32, bits):
-        place = to_type(i, _U32, ""), to_type(bits, _U32, "")
-        fields.append(op("extract_bits", [word, *place]))
-    return fields
+    return tuple(op("extract_bits", [word, *_bits(at, bits)]) for at in range(0, total, bits))
 
 
 def pack_uint8x4(*parts: Operand) -> Value:
@@ -73,14 +73,12 @@ def pack_int8x4(*parts: Operand) -> Value:
 
 def unpack_uint8x4(word: Value) -> Value:
     """The four bytes of a ``u32`` as a ``u32x4``."""
-    fields = _unpack(_word(word, "iv.unpack_uint8x4()"), 8, _U32)
-    return op("construct", fields, type_named("u32x4"))
+    return convert(type_named("u32x4"), _unpack(_word(word, "iv.unpack_uint8x4()"), 8, _U32))
 
 
 def unpack_int8x4(word: Value) -> Value:
     """The four signed bytes of a ``u32`` as an ``i32x4``."""
-    fields = _unpack(_word(word, "iv.unpack_int8x4()"), 8, _I32)
-    return op("construct", fields, type_named("i32x4"))
+    return convert(type_named("i32x4"), _unpack(_word(word, "iv.unpack_int8x4()"), 8, _I32))
 
 
 def pack_int4x8(*parts: Operand) -> Value:
@@ -90,12 +88,12 @@ def pack_int4x8(*parts: Operand) -> Value:
 
 def unpack_uint4x8(word: Value) -> tuple[Value, ...]:
     """The eight unsigned 4-bit integers of a ``u32``, as a tuple of ``u32``."""
-    return tuple(_unpack(_word(word, "iv.unpack_uint4x8()"), 4, _U32))
+    return _unpack(_word(word, "iv.unpack_uint4x8()"), 4, _U32)
 
 
 def unpack_int4x8(word: Value) -> tuple[Value, ...]:
     """The eight signed 4-bit integers of a ``u32``, as a tuple of ``i32``."""
-    return tuple(_unpack(_word(word, "iv.unpack_int4x8()"), 4, _I32))
+    return _unpack(_word(word, "iv.unpack_int4x8()"), 4, _I32)
 
 
 def pack_int4x2(low: Operand, high: Operand) -> Value:
@@ -105,9 +103,7 @@ def pack_int4x2(low: Operand, high: Operand) -> Value:
 
 def unpack_int4x2(byte: Operand) -> tuple[Value, Value]:
     """The two signed 4-bit integers of a byte, as a tuple of ``i32``, the lower one first."""
-    word = convert(_I32, (_integer(byte, "iv.unpack_int4x2()"),))
-    four = to_type(4, _U32, "")
-    return tuple(op("extract_bits", [word, to_type(at, _U32, ""), four]) for at in (0, 4))
+    return _unpack(_integer(byte, "iv.unpack_int4x2()"), 4, _I32, 8)
 
 
 def _zero_point(zero_point, ty):

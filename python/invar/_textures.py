@@ -325,20 +325,27 @@ Coordinates = Literal["normalized", "pixel"]
 Mip = Literal["none", "nearest", "linear"]
 Border = Literal["transparent_black", "opaque_black", "opaque_white"]
 Compare = Literal["less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "always", "never"]
-#: The words of a sampler, in order, and what stands in front of them in the text form.
-_WORDS = ((Filter, ""), (Edges, ""), (Coordinates, ""), (Mip, "mip_"), (Border, "border_"), (Compare, "compare_"))
-#: Those that a sample has by itself.
-_PLAIN = ("nearest", "clamp_to_edge", "normalized", "none", "transparent_black")
+#: The words of a sampler: what each may be, what stands in front of it in the text form, and what it is by itself.
+_WORDS = {
+    "filter": (Filter, "", "nearest"), "edges": (Edges, "", "clamp_to_edge"),
+    "coordinates": (Coordinates, "", "normalized"), "mip": (Mip, "mip_", "none"),
+    "border": (Border, "border_", "transparent_black"), "compare": (Compare, "compare_", None),
+}  # fmt: skip
 
 
 def _words(given, refuse):
     """The words of a sampler as the text form has them; others are refused."""
-    for word, (known, _) in zip(given, _WORDS):
+    words = []
+    for name, (known, before, plain) in _WORDS.items():
+        word = given.get(name, plain)
+        if word is None and plain is None:
+            continue
         if word not in known.__args__:
             said = f"compares as {word!r} says" if known is Compare else f"has {word!r}"
             shown = ", ".join(f'"{name}"' for name in known.__args__)
             raise refuse(f"no sampler {said}: write one of {shown}")
-    return [before + word for word, (_, before) in zip(given, _WORDS)]
+        words.append(before + word)
+    return words
 
 
 @entries
@@ -359,8 +366,8 @@ class Sampler:
         lod: tuple[float, float] | None = None,
         compare: Compare | None = None,
     ):
-        compared = () if compare is None else (compare,)
-        self._words = _words((filter, edges, coordinates, mip, border, *compared), ArgumentError)
+        given = (filter, edges, coordinates, mip, border, compare)
+        self._words = _words(dict(zip(_WORDS, given)), ArgumentError)
         try:
             least, most = (float(np.float32(limit)) for limit in (lod or (0, math.inf)))
         except (TypeError, ValueError):
@@ -437,78 +444,30 @@ class KernelTexture(_Still):
         value = to_type(value, texel, f"a write to `{self.name}`")
         _trace.emit("texture_function", *self._call("write", [*at, value]))
 
-    def sample(
-        self,
-        *at: Operand,
-        level: Operand | None = None,
-        filter: Filter = "nearest",
-        edges: Edges = "clamp_to_edge",
-        coordinates: Coordinates = "normalized",
-        mip: Mip = "none",
-        border: Border = "transparent_black",
-        sampler: Any = None,
-        offset: tuple[int, ...] = (),
-        gradient: Any = None,
-    ) -> Any:
-        """A sample at coordinates of ``f32``; of an array the last is the element, an integer. Where there is
-        a level, an ``f32``, ``mip`` says what one between two levels means. A sampler says all of it instead.
-        ``offset`` is so many texels further along each axis; ``gradient=((ax, ay), (bx, by))``, how much
-        coordinates change from a sample to its neighbours, leads to a level."""
-        words = self._by(sampler, (filter, edges, coordinates, mip, border))
-        if gradient is not None:
-            level = self._gradient(gradient, level)
-        return self._sampled("sample", at, words, offset, level, mip != "none" or sampler is not None)
+    def sample(self, *at, level=None, gradient=None, sampler=None, offset=(), **words):
+        """A sample at coordinates of ``f32``; of an array the last is the element, an integer. The words are those of
+        ``iv.Sampler``: ``filter``, ``edges``, ``coordinates``, ``border``, and where there is a level, an ``f32``,
+        ``mip``, which says what one between two levels means. A sampler says all of it instead. ``offset`` is so
+        many texels further along each axis; ``gradient=((ax, ay), (bx, by))``, how much coordinates change from a
+        sample to its neighbours, leads to a level."""
+        return self._sampled("sample", at, sampler, words, offset, level, gradient)
 
-    def gather(
-        self,
-        *at: Operand,
-        component: Literal["x", "y", "z", "w"] = "x",
-        edges: Edges = "clamp_to_edge",
-        coordinates: Coordinates = "normalized",
-        border: Border = "transparent_black",
-        sampler: Any = None,
-        offset: tuple[int, ...] = (),
-    ) -> Any:
+    def gather(self, *at, component="x", sampler=None, offset=(), **words):
         """A component of the four texels that a linear sample is made of: those at the lower left, the lower
         right, the upper right and the upper left."""
         if component not in tuple("xyzw"):
             raise _trace.error(f'component={component!r}: write "x", "y", "z" or "w"')
-        words = self._by(sampler, ("nearest", edges, coordinates, "none", border))
-        return self._sampled("gather", at, words, offset, component="xyzw".index(component))
+        return self._sampled("gather", at, sampler, words, offset, component="xyzw".index(component))
 
-    def sample_compare(
-        self,
-        *at_and_reference: Operand,
-        compare: Compare | None = None,
-        level: Operand | None = None,
-        filter: Filter = "nearest",
-        edges: Edges = "clamp_to_edge",
-        coordinates: Coordinates = "normalized",
-        mip: Mip = "none",
-        border: Border = "transparent_black",
-        sampler: Any = None,
-        offset: tuple[int, ...] = (),
-    ) -> Any:
+    def sample_compare(self, *at_and_reference, level=None, sampler=None, offset=(), **words):
         """``t.sample_compare(u, v, reference, compare="less")`` of depths: how much of a sample is of texels for which
         the reference is less, from 0 to 1. What else is said is as of ``sample``; a sampler says how it compares too."""
-        words = self._by(sampler, (filter, edges, coordinates, mip, border), True, compare)
-        has_mip = mip != "none" or sampler is not None
-        return self._sampled("sample_compare", at_and_reference, words, offset, level, has_mip)
+        return self._sampled("sample_compare", at_and_reference, sampler, words, offset, level)
 
-    def gather_compare(
-        self,
-        *at_and_reference: Operand,
-        compare: Compare | None = None,
-        edges: Edges = "clamp_to_edge",
-        coordinates: Coordinates = "normalized",
-        border: Border = "transparent_black",
-        sampler: Any = None,
-        offset: tuple[int, ...] = (),
-    ) -> Any:
+    def gather_compare(self, *at_and_reference, sampler=None, offset=(), **words):
         """``t.gather_compare(u, v, reference, compare="less")`` of depths: 1 for each of the four texels that a linear
         sample is made of for which the reference is less, and 0 for the others."""
-        words = self._by(sampler, ("nearest", edges, coordinates, "none", border), True, compare)
-        return self._sampled("gather_compare", at_and_reference, words, offset)
+        return self._sampled("gather_compare", at_and_reference, sampler, words, offset)
 
     samples = _query("samples", "Samples of a texel")
     width = _query("width", "Texels in a row")
@@ -523,9 +482,12 @@ class KernelTexture(_Still):
         at = [index_value(level)]
         return self._made("width", at), self._made("height", at)
 
-    def _sampled(self, function, at, words, offset, level=None, has_mip=True, component=0):
+    def _sampled(self, function, at, sampler, words, offset, level=None, gradient=None, component=0):
         """A sample, or what is made of one; where one compares, the last coordinate is what with."""
-        if level is not None and not has_mip:
+        by = self._by(function, sampler, words)
+        if gradient is not None:
+            level = self._gradient(gradient, level)
+        if level is not None and sampler is None and words.get("mip", "none") == "none":
             raise _trace.error(f'`{self.name}.{function}()` of a level takes mip="nearest" or "linear"')
         reference = []
         if function.endswith("compare"):
@@ -541,7 +503,7 @@ class KernelTexture(_Still):
         if level is not None:
             self._has_levels()
             place.append(to_type(level, F32, f"the level of `{self.name}`"))
-        return self._made(function, [*place, *reference], words, component, self._offset(offset))
+        return self._made(function, [*place, *reference], by, component, self._offset(offset))
 
     def _has_levels(self):
         if not self.type.maker.has_levels:
@@ -622,18 +584,21 @@ class KernelTexture(_Still):
         between = [to_type(x, F32, f"a coordinate of `{self.name}`") for x in at[:axes]]
         return [*between, *map(index_value, at[axes:])]
 
-    def _by(self, sampler, words, compares=False, compare=None):
+    def _by(self, function, sampler, words):
         """What says how a sample is taken: the parameter that is a sampler, or words."""
+        compares = function.endswith("compare")
+        others = () if function.startswith("sample") else ("filter", "mip")
+        for name in words:
+            if name not in _WORDS or name in others or name == "compare" and not compares:
+                raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         if sampler is not None:
-            if words != _PLAIN:
+            if any(word != _WORDS[name][2] for name, word in words.items() if name != "compare"):
                 raise _trace.error(f"`{self.name}` is sampled by {sampler!r}, which says all of it: give no words")
             if not isinstance(sampler, KernelSampler) or sampler.trace is not _trace.current():
                 raise _trace.error(f"{sampler!r} is no sampler of this kernel: declare a parameter `s: iv.Sampler`")
-        if compares and (compare is None) == (sampler is None):
+        if compares and (words.get("compare") is None) == (sampler is None):
             raise _trace.error(f'`{self.name}` compares by compare="less" and its like, or by a sampler that does')
-        if sampler is not None:
-            return sampler.handle
-        return _words((*words, compare) if compares else words, _trace.error)
+        return _words(words, _trace.error) if sampler is None else sampler.handle
 
 
 def _atomic_method(name, values):

@@ -5,6 +5,9 @@ Absent: what calling a type does, which ``_values`` gives it.
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 
 from . import _trace
@@ -17,10 +20,7 @@ _NUMPY = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "f16": np.float16, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
-_BITS = {
-    "bool": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32,
-    "u64": 64, "f16": 16, "bf16": 16, "f32": 32, "f64": 64,
-}  # fmt: skip
+_SCALARS = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64".split()
 
 _types = {}
 
@@ -48,7 +48,7 @@ class Type:
         self.is_float, self.is_integer = "f" in one, one[0] in "iu"
         self.is_signed, self.is_bool = one[0] == "i", one == "bool"
         #: Width of the scalar in bits; 1 for `bool`.
-        self.bits = _BITS.get(one, 0)
+        self.bits = 1 if self.is_bool else int(one.lstrip("biuf")) if one in _SCALARS else 0
         #: Least and greatest value of an integer type.
         self.limits = (0, (1 << self.bits) - 1)
         if self.is_signed:
@@ -76,10 +76,7 @@ class Type:
     @property
     def size_bytes(self):
         """Size in memory."""
-        count = 1
-        for n in self.shape:
-            count *= n
-        return max(1, self.bits // 8) * count
+        return max(1, self.bits // 8) * math.prod(self.shape)
 
     def with_scalar(self, scalar):
         """The same shape with another scalar."""
@@ -96,25 +93,20 @@ class Type:
         return np.dtype(_NUMPY[self.scalar.name])
 
 
-def _make(name, kind, scalar, shape):
-    _types[name] = Type(name, kind, scalar, shape)
-    return _types[name]
-
-
-def _make_all():
-    for scalar in _BITS:
-        one = _make(scalar, "scalar", None, ())
-        for n in (2, 3, 4):
-            _make(f"{scalar}x{n}", "vector", one, (n,))
+def _all_types():
+    """Every type: its name, kind, scalar and shape."""
+    for scalar in _SCALARS:
+        yield scalar, "scalar", None, ()
+        yield from ((f"{scalar}x{n}", "vector", scalar, (n,)) for n in (2, 3, 4))
         if "f" in scalar:
-            for columns in (2, 3, 4):
-                for rows in (2, 3, 4):
-                    _make(f"{scalar}x{columns}x{rows}", "matrix", one, (columns, rows))
-            _make(f"simdgroup_{scalar}x8x8", "simdgroup_matrix", one, (8, 8))
-    _make("event", "event", None, ())
+            for columns, rows in itertools.product((2, 3, 4), repeat=2):
+                yield f"{scalar}x{columns}x{rows}", "matrix", scalar, (columns, rows)
+            yield f"simdgroup_{scalar}x8x8", "simdgroup_matrix", scalar, (8, 8)
+    yield "event", "event", None, ()
 
 
-_make_all()
+for _name, _kind, _scalar, _shape in _all_types():
+    _types[_name] = Type(_name, _kind, _types.get(_scalar), _shape)
 
 
 def type_named(name):

@@ -158,15 +158,9 @@ class metal_kernel:
     """
 
     def __init__(
-        self,
-        name: str,
-        input_names: Sequence[str],
-        output_names: Sequence[str],
-        source: str,
-        header: str = "",
-        ensure_row_contiguous: bool = True,
-        atomic_outputs: bool = False,
-    ):
+        self, name, input_names, output_names, source, header="", ensure_row_contiguous=True,
+        atomic_outputs=False,
+    ):  # fmt: skip
         if not name.isidentifier():
             raise ArgumentError(f"name={name!r}: a kernel's name is one word of letters, digits and `_`")
         self.__name__ = name
@@ -183,47 +177,26 @@ class metal_kernel:
         return f"<Metal kernel {self.__name__}>"
 
     def __call__(
-        self,
-        *,
-        inputs: Sequence[Any],
-        output_shapes: Sequence[Sequence[int]],
-        output_dtypes: Sequence[Any],
-        grid: Any,
-        threadgroup: Any,
-        template: Iterable[tuple[str, Any]] = (),
-        init_value: float | None = None,
-        verbose: bool = False,
-        device: Any = None,
-    ) -> list[np.ndarray[Any, Any]]:
+        self, *, inputs, output_shapes, output_dtypes, grid, threadgroup, template=(), init_value=None,
+        verbose=False, device=None,
+    ):  # fmt: skip
         """Runs it over a grid of so many threads, and gives new arrays of the shapes and types asked for,
         which begin as ``init_value`` or 0. ``template`` gives types and numbers to names of the body;
         ``verbose`` prints the kernel that was made."""
         kernel, bound, outputs = self._made(
             inputs, output_shapes, output_dtypes, template, init_value, verbose
         )
-        with_device = {} if device is None else {"device": device}
-        kernel[grid, threadgroup](**bound, **with_device)
+        kernel[grid, threadgroup](**bound, device=device)
         return outputs
 
     def check(
-        self,
-        *,
-        inputs: Sequence[Any],
-        output_shapes: Sequence[Sequence[int]],
-        output_dtypes: Sequence[Any],
-        grid: Any,
-        threadgroup: Any,
-        template: Iterable[tuple[str, Any]] = (),
-        init_value: float | None = None,
-        **options: Any,
-    ) -> Any:
+        self, *, inputs, output_shapes, output_dtypes, grid, threadgroup, template=(), init_value=None, **options
+    ) -> Any:  # fmt: skip
         """Checks such a run, as ``iv.check`` does, whose options it takes."""
-        kernel, bound, _ = self._made(
-            inputs, output_shapes, output_dtypes, template, init_value, False
-        )
+        kernel, bound, _ = self._made(inputs, output_shapes, output_dtypes, template, init_value)
         return _check(kernel, grid=grid, threadgroup=threadgroup, **options)(**bound)
 
-    def _made(self, inputs, output_shapes, output_dtypes, template, init_value, verbose):
+    def _made(self, inputs, output_shapes, output_dtypes, template, init_value, verbose=False):
         if len(inputs) != len(self._inputs):
             raise ArgumentError(
                 f"kernel `{self.__name__}` has {len(self._inputs)} inputs "
