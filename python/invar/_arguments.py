@@ -95,10 +95,7 @@ def convert(steps, bound, copy=False):
             given.append((array.__array_struct__, x._size()))
             alive.append(array)
         elif kind == "sampler":
-            if type(x) is not Sampler:
-                raise ArgumentError(
-                    f'{step.where} is a {type(x).__name__}, expected a sampler: write iv.Sampler("linear")'
-                )
+            _check_class(step, x, Sampler, 'a sampler: write iv.Sampler("linear")')
             given.append(x._words)
         elif kind == "threadgroup":
             if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 0:
@@ -109,13 +106,15 @@ def convert(steps, bound, copy=False):
     return given, alive, back
 
 
+def _check_class(step, x, cls, expected):
+    if type(x) is not cls:
+        raise ArgumentError(f"{step.where} is a {type(x).__name__}, expected {expected}")
+
+
 def _texture(step, x):
     """The array of a texture."""
-    if type(x) is not Texture:
-        raise ArgumentError(
-            f"{step.where} is a {type(x).__name__}, expected a texture: write iv.Texture(array, "
-            '"rgba8unorm"), with the format of its texels'
-        )
+    advice = 'a texture: write iv.Texture(array, "rgba8unorm"), with the format of its texels'
+    _check_class(step, x, Texture, advice)
     array = x._memory
     if step.flags & _WRITEABLE and not array.flags.writeable:
         raise ArgumentError(f"{step.where} is read-only memory, but the kernel writes it: pass a copy")

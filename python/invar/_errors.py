@@ -143,6 +143,14 @@ def reported(e, kind):
     return kind(text, findings_of(found))
 
 
+def told(kind, function, *args, **kwargs):
+    """What the extension gives; its diagnostics are an exception of a class."""
+    try:
+        return function(*args, **kwargs)
+    except DiagnosticsError as e:
+        raise reported(e, kind) from None
+
+
 class ReportError(Error):
     """The verifier, a run or a check found something: ``findings`` are objects, ``str`` is the report."""
 

@@ -16,9 +16,8 @@ from typing import Any, Literal
 from . import _arguments, _compile, _graphs, _html, _ops, _reads, _syntax, _textures, _trace, _types, _values
 from ._errors import (
     ArgumentError, Error, KernelError, Proof, ReportError, VerifyError, asked, entries, entry,
-    findings_of, reported,
+    findings_of, told,
 )  # fmt: skip
-from ._invar import DiagnosticsError
 from ._launch import OPTIONS, Launch, size_of, threadgroups
 
 __all__ = "Kernel Specialised kernel prove".split()
@@ -96,11 +95,8 @@ def source(
     size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
     named = compiled.named(constants) if constants else []
     try:
-        return compiled.module.source(
-            compiled.name, target, size, named, async_copies, matrices, list((formats or {}).items())
-        )
-    except DiagnosticsError as e:
-        raise reported(e, ReportError) from None
+        options = target, size, named, async_copies, matrices, list((formats or {}).items())
+        return told(ReportError, compiled.module.source, compiled.name, *options)
     except ValueError as e:
         # The command's option is our keyword.
         raise Error(str(e).replace("--threadgroup", "threadgroup=")) from None
@@ -389,10 +385,7 @@ class Kernel:
                         found = self._build(values, elements)
                     finally:
                         self._building = False
-                    try:
-                        found.module.verify()
-                    except DiagnosticsError as e:
-                        raise reported(e, VerifyError) from None
+                    told(VerifyError, found.module.verify)
                     kept.append(found)
                     del kept[:-_KEPT]
                 self._compiled[key] = found
@@ -438,9 +431,8 @@ class Kernel:
             t.reads = reads = _reads.Reads(self.function, values)
             _compile.kernel(self.function, args)
             try:
-                module = t.builder.finish(list(t.access.items()), span=span, **self.attributes)
-            except DiagnosticsError as e:
-                raise reported(e, VerifyError) from None
+                access = list(t.access.items())
+                module = told(VerifyError, t.builder.finish, access, span=span, **self.attributes)
             except ValueError as e:
                 raise KernelError(str(e), position) from None
         for number, param in enumerate(p for p in params if p.kind != "value"):

@@ -17,7 +17,7 @@ import numpy as np
 from . import _arguments, _graphs, _host, _invar, _types
 from ._array import DeviceArray
 from ._errors import (
-    ArgumentError, CheckError, Error, Report, asked, entries, entry, failure, findings_of, reported,
+    ArgumentError, CheckError, Error, Report, asked, entries, entry, failure, findings_of, told,
 )  # fmt: skip
 from ._invar import DeviceError, DiagnosticsError
 
@@ -119,12 +119,10 @@ def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None
 
 
 def device_of(what):
-    if what is None:
-        return _named("default")
     if isinstance(what, Device):
         return what
-    if isinstance(what, str):
-        return device(what)
+    if what is None or isinstance(what, str):
+        return _named("default" if what is None else what)
     raise ArgumentError(f"device={what!r} is no device: write its name, or one of iv.devices()")
 
 
@@ -332,10 +330,7 @@ class Launch:
         _graphs.leave()
         limit = _limit(time_limit)
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy, limit)
-        try:
-            program.run(self.sizes, given, limit)
-        except (DeviceError, DiagnosticsError) as e:
-            raise failure(e) from None
+        asked(program.run, self.sizes, given, limit)
         del alive
         if back:
             _arguments.copy_back(back)
@@ -532,9 +527,7 @@ def check(
     # What is no finding by the rules of the kernel's own language.
     silent = [rule for rule in getattr(kernel, "allowed", ()) if rule not in allow]
 
-    for what, n, least, bits in (("seeds", seeds, 1, 32), ("seed", seed, 0, 64)):
-        if what == "seeds" and n is None:
-            continue
+    for what, n, least, bits in (("seeds", 1 if seeds is None else seeds, 1, 32), ("seed", seed, 0, 64)):
         if type(n) is not int or not least <= n < 1 << bits:
             raise ArgumentError(
                 f"{what}={n!r}: write a whole number of at least {least}, of at most {bits} bits"
@@ -551,12 +544,10 @@ def check(
         # A launch that is still running may write what is read here.
         _wait_for_all()
         try:
-            text, found, passed, reach, allowed = compiled.module.check(
-                name, sizes, given, compiled.named(constants), seed=seed, seeds=seeds,
-                allow=[*allow, *silent], deny_warnings=deny_warnings, time_limit=time_limit,
+            text, found, passed, reach, allowed = told(
+                CheckError, compiled.module.check, name, sizes, given, compiled.named(constants), seed=seed,
+                seeds=seeds, allow=[*allow, *silent], deny_warnings=deny_warnings, time_limit=time_limit,
             )  # fmt: skip
-        except DiagnosticsError as e:
-            raise reported(e, CheckError) from None
         except ValueError as e:
             raise Error(str(e)) from None
         del alive

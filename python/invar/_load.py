@@ -20,9 +20,8 @@ import numpy as np
 from . import _arguments, _graphs, _html, _invar, _types
 from ._array import DeviceArray
 from ._errors import (
-    ArgumentError, Error, Finding, VerifyError, entries, entry, findings_of, path_text, reported,
+    ArgumentError, Error, Finding, VerifyError, entries, entry, findings_of, path_text, told,
 )  # fmt: skip
-from ._invar import DiagnosticsError
 from ._kernel import Compiled, Param, ir, source
 from ._launch import Launch
 
@@ -71,10 +70,7 @@ def load(
             raise Error(f"{path_text(path)}: {e}") from None
     text = _text(path) if text is None else text
     read = _invar.Shader if path.suffix == ".wgsl" else _invar.parse
-    try:
-        return Module(path, read(str(path), text), values)
-    except DiagnosticsError as e:
-        raise reported(e, VerifyError) from None
+    return Module(path, told(VerifyError, read, str(path), text), values)
 
 
 def _content(path):
@@ -119,6 +115,12 @@ class Module(Mapping[str, "LoadedKernel"]):
         ``wgsl-uniformity``."""
         return findings_of(self._inner.lints()[1]) if self._shader else []
 
+    def _kernel(self, name):
+        module, resources = self._inner, None
+        if self._shader:
+            module, resources = self._inner.kernel(name, self._constants)
+        return LoadedKernel(name, module, resources)
+
     def __getitem__(self, name: str) -> LoadedKernel:
         """The kernel of that name."""
         if name not in self._names:
@@ -126,14 +128,7 @@ class Module(Mapping[str, "LoadedKernel"]):
             raise ArgumentError(f"{path_text(self._path)} has no kernel {name!r}; it has {known or 'none'}")
         found = self._kernels.get(name)
         if found is None:
-            try:
-                module, resources = self._inner, None
-                if self._shader:
-                    module, resources = self._inner.kernel(name, self._constants)
-                found = LoadedKernel(name, module, resources)
-            except DiagnosticsError as e:
-                raise reported(e, VerifyError) from None
-            self._kernels[name] = found
+            found = self._kernels[name] = told(VerifyError, self._kernel, name)
         return found
 
 

@@ -5,6 +5,7 @@ Absent: what the operations mean, which the table and the memory model say.
 
 from __future__ import annotations
 
+import functools
 import inspect
 
 import numpy as _np
@@ -44,19 +45,14 @@ def _operands(name, kinds, args):
             values.append(to_type(x, ty, what))
         elif kind == "S":
             values.append(to_type(x, ty.scalar, what))
-        elif kind == "":
-            if not isinstance(x, Value):
-                x = to_type(x, default_type(x), what)
+        elif isinstance(x, Value) and (kind == "" or not weak_kind(x)):
+            # One condition for all components, or one each; a lane is any integer.
             values.append(x)
         else:
-            named = type_named(kind)
+            named = type_named(kind) if kind else default_type(x)
             if name == "ldexp" and ty.kind == "vector":
                 named = ty.with_scalar(named)
-            if isinstance(x, Value) and not weak_kind(x):
-                # One condition for all components, or one each; a lane is any integer.
-                values.append(x)
-            else:
-                values.append(to_type(x, named, what))
+            values.append(to_type(x, named, what))
     return values, weak_of(shared) if shared else None
 
 
@@ -81,22 +77,14 @@ def _signature(name, imm, kinds):
     if names is None and kinds and kinds[0] == "T" and kinds[1:] == ["u32"]:
         names = ("x", "lane") if name.endswith(("shuffle", "broadcast")) else ("x", "delta")
     names = names or ("x" if len(kinds) == 1 else "abcd")[: len(kinds)]
-    parameters = [
-        inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY, annotation="Operand") for n in names
-    ]
-    by_position = inspect.Parameter.POSITIONAL_ONLY
+    given = functools.partial(inspect.Parameter, kind=inspect.Parameter.POSITIONAL_ONLY)
+    parameters = [given(n, annotation="Operand") for n in names]
     if imm == 1:
-        parameters.insert(0, inspect.Parameter("ty", by_position, annotation="type[_T]"))
+        parameters.insert(0, given("ty", annotation="type[_T]"))
     elif imm == 2:
-        dim = inspect.Parameter(
-            "dim",
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default="x",
-            annotation='Literal["x", "y", "z"]',
-        )
-        parameters = [dim]
+        parameters = [*inspect.signature(Query.__call__).parameters.values()][1:]
     elif imm == 3:
-        parameters.append(inspect.Parameter("components", by_position, annotation="str"))
+        parameters.append(given("components", annotation="str"))
     return inspect.Signature(parameters, return_annotation=_result(name, imm, kinds))
 
 
@@ -147,16 +135,13 @@ def _function(row):
     name, imm, kinds, (least, most), signature, capability, doc = row
 
     if imm == 2:
-
         function = Query(name)
-
     elif imm == 1:
 
         def function(ty, x):
             if not isinstance(ty, Type):
                 raise _trace.error(f"iv.{name}() takes a type first, such as iv.u32")
-            values, _ = _operands(name, kinds, (x,))
-            return op(name, values, ty)
+            return op(name, _operands(name, kinds, (x,))[0], ty)
 
     elif imm == 3:
 

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _invar
-from ._errors import ArgumentError, VerifyError, entries, entry, reported
-from ._invar import DiagnosticsError
+from ._errors import ArgumentError, VerifyError, entries, entry, told
 from ._launch import check as _check
 from ._load import LoadedKernel, Module, _text
 
@@ -71,14 +70,8 @@ class Library(Module):
     @property
     def _names(self):
         if self._all is None:
-            self._all = self._read(self._inner.entries)
+            self._all = told(VerifyError, self._inner.entries)
         return self._all
-
-    def _read(self, how: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return how(*args)
-        except DiagnosticsError as e:
-            raise reported(e, VerifyError) from None
 
     def __repr__(self):
         return f"<Metal source {self._path}>"
@@ -89,8 +82,7 @@ class Library(Module):
         if found is None:
             if not isinstance(name, str):
                 raise ArgumentError(f"a kernel goes by its name, not by {name!r}")
-            found = self._read(self._kernel, name)
-            self._kernels[name] = found
+            found = self._kernels[name] = told(VerifyError, self._kernel, name)
         return found
 
     def _kernel(self, name):
