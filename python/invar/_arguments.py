@@ -333,13 +333,12 @@ def _bits(where, ty, part):
 
 
 def _number_bits(where, ty, x):
+    if not isinstance(x, int) and _values.overflows(ty, x):
+        raise ArgumentError(f"{where} is {x!r}, which does not fit {ty}: it would be infinite")
     try:
-        bits = _values.bits_of(ty, x)
+        return _values.bits_of(ty, x)
     except Error as e:
         raise ArgumentError(f"{where}: {e.message}") from None
-    if _values.overflows(ty, x, bits):
-        raise ArgumentError(f"{where} is {x!r}, which does not fit {ty}: it would be infinite")
-    return bits
 
 
 def constants(kernel, given, declared):

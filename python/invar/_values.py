@@ -38,17 +38,19 @@ def is_number(x):
     return isinstance(x, (bool, int, float, np.generic))
 
 
-#: Floats and their bits, by the type's name; what is packed is rounded to nearest even.
+#: How floats are packed, to nearest even, and their bits taken, and from which number on they are infinite.
 _PACKS = {
-    name: (_struct.Struct(f"<{number}"), _struct.Struct(f"<{bits}"))
-    for name, number, bits in (("f16", "e", "H"), ("f32", "f", "I"), ("f64", "d", "Q"))
-}
+    name: (_struct.Struct(f"<{number}"), _struct.Struct(f"<{bits}"), 2**top - 2 ** (top - 1 - precision))
+    for name, number, bits, top, precision in (
+        ("f16", "e", "H", 16, 11), ("bf16", "f", "I", 128, 8), ("f32", "f", "I", 128, 24),
+        ("f64", "d", "Q", 1024, 53),
+    )
+}  # fmt: skip
 
 
 def bits_of(ty, number):
     """The bits of a number as a scalar type; a sentence if it does not fit."""
-    name = ty.name
-    if name == "bool":
+    if ty.is_bool:
         return int(bool(number))
     if ty.is_integer:
         number = int(number)
@@ -56,40 +58,26 @@ def bits_of(ty, number):
         if not low <= number <= high:
             raise _trace.error(f"{number} does not fit {ty}, which goes from {low} to {high}")
         return number & ((1 << ty.bits) - 1)
-    if name == "bf16":
-        return _bf16_bits(float(number))
-    packed, bits = _PACKS[name]
-    try:
-        return bits.unpack(packed.pack(number))[0]
-    except (OverflowError, _struct.error):
+    if overflows(ty, number):
         if isinstance(number, int):
-            shown = str(number) if abs(number) < 10**40 else f"a number of {_digits(number)} digits"
-            raise _trace.error(f"{shown} does not fit {ty}") from None
-        # Rounded to nearest even, what is too large is infinite.
-        return bits.unpack(packed.pack(math.inf if number > 0 else -math.inf))[0]
-
-
-def _digits(number):
-    """How many digits an integer has, nearly; Python refuses to write very long ones."""
-    return math.floor(math.log10(abs(number))) + 1
-
-
-def overflows(ty, number, bits):
-    """Whether these bits of a number are infinite, and the number is not."""
-    if not ty.is_float or -65504 <= number <= 65504:
-        return False  # Every type of floats has so much.
-    if ty.name == "bf16":
-        ty, bits = F32, bits << 16
-    number_of, bits_of = _PACKS[ty.name]
-    return math.isinf(number_of.unpack(bits_of.pack(bits))[0]) and not math.isinf(number)
-
-
-def _bf16_bits(number):
-    """Rounded once, to nearest even, to the 8 bits of a significand, which f32 then holds as it is."""
+            # Python refuses to write very long integers.
+            digits = math.floor(math.log10(abs(number))) + 1
+            shown = str(number) if digits <= 40 else f"a number of {digits} digits"
+            raise _trace.error(f"{shown} does not fit {ty}")
+        number = math.copysign(math.inf, number)
+    packed, bits, _ = _PACKS[ty.name]
+    if ty.name != "bf16":
+        return bits.unpack(packed.pack(number))[0]
     if math.isfinite(number):
+        # Rounded once, to the 8 bits of its significand: what f32 then has is exact.
         last = max(math.frexp(number)[1] - 8, -133)
         number = math.ldexp(round(math.ldexp(number, -last), 0), last)
-    return bits_of(F32, number) >> 16 | (0x40 if number != number else 0)
+    return bits.unpack(packed.pack(number))[0] >> 16 | (0x40 if number != number else 0)
+
+
+def overflows(ty, number):
+    """Whether a number is infinite as a type, and the number is not."""
+    return ty.is_float and _PACKS[ty.name][2] <= abs(number) < math.inf
 
 
 def constant(ty, number):

@@ -270,7 +270,7 @@ def bits_of(what, ty, x, wanted):
     bits = []
     for part in parts:
         part = part.item() if isinstance(part, np.generic) else part
-        fits = isinstance(part, (bool, int, float))
+        fits = isinstance(part, (bool, int, float)) and not _values.overflows(ty.scalar, part)
         if fits and ty.is_integer:
             low, high = ty.limits
             fits = low <= part <= high and part == int(part)
@@ -278,7 +278,7 @@ def bits_of(what, ty, x, wanted):
             found = _values.bits_of(ty.scalar, part) if fits else 0
         except KernelError:
             fits = False
-        if not fits or _values.overflows(ty.scalar, part, found):
+        if not fits:
             raise EnigmaRuntimeError(f"{what} is {part!r}, which does not fit {wanted}")
         bits.append(found)
     return tuple(bits)
