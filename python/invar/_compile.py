@@ -82,8 +82,7 @@ class Body(Expressions):
                 t.builder.unwind(start)
                 rest.append(lambda: self.kernel_while(node))
                 return
-            for place, entry in region.log.items():
-                t.regions[-1].log.setdefault(place, entry)
+            _control.hand_up(region)
             if not c:
                 return
             yield lambda: self.block(node.body)

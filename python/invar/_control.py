@@ -135,6 +135,12 @@ def undo(region):
             put(container, key, old)
 
 
+def hand_up(region):
+    """What a region stored was stored in the one around it."""
+    for place, entry in region.log.items():
+        _trace.current().regions[-1].log.setdefault(place, entry)
+
+
 def remember(value):
     """Notes that the kernel made an object in its current region; gives the object."""
     t = _trace.current()
@@ -163,9 +169,14 @@ def check_change(value, what, instead):
         )
 
 
+def holder_of(value):
+    """Where the parts of an object stand."""
+    return value.__dict__ if hasattr(value, "__dict__") else value
+
+
 def freeze(value, name, where):
     """Makes changes of an object, which was merged with others, errors."""
-    holder = value.__dict__ if hasattr(value, "__dict__") else value
+    holder = holder_of(value)
     _trace.current().frozen.setdefault(
         id(holder),
         (
@@ -185,14 +196,12 @@ def parts(value, changes=None):
     changes; ``None`` for all else."""
     if isinstance(value, tuple):
         return list(enumerate(value))
-    if type(value) is list:
-        items, holder = enumerate(value), value
-    elif type(value) is dict:
-        items, holder = value.items(), value
-    elif own_class(type(value)) and type(getattr(value, "__dict__", None)) is dict:
-        items, holder = value.__dict__.items(), value.__dict__
-    else:
+    holder = value
+    if own_class(type(value)) and type(getattr(value, "__dict__", None)) is dict:
+        holder = value.__dict__
+    elif type(value) not in (list, dict):
         return None
+    items = enumerate(value) if type(value) is list else holder.items()
     if not changes:
         return list(items)
     found = []
@@ -298,8 +307,9 @@ class Merge:
     def merged(self, values, name):
         """What gives the value that stands for those of all ways."""
         a = values[0]
-        if all(same(a, x) for x in values[1:]):
-            return self._alike(a, name)
+        alike = all(same(a, x) for x in values[1:])
+        if alike and self._stays(a):
+            return lambda results: a
         undefined = [x for x in values if isinstance(x, Undefined)]
         if undefined or any(x is MISSING for x in values):
             return self.without(name, undefined and undefined[0].reason or self.unassigned())
@@ -309,6 +319,8 @@ class Merge:
             except _Poison as poison:
                 return self.without(name, poison.reason)
         apart = [parts(x, way.changes) for x, way in zip(values, self.ways)]
+        if alike and not apart[0]:
+            return lambda results: a
         if None in apart or any(type(x) is not type(a) for x in values):
             return self.without(name, self.other_object(a))
         keys = [key for key, _ in apart[0]]
@@ -318,17 +330,31 @@ class Merge:
         makers = [self.merged([x[i][1] for x in apart], part) for i, part in enumerate(names)]
 
         def close(*objects):
-            for x in () if isinstance(a, tuple) else objects:
+            for x in () if alike or isinstance(a, tuple) else objects:
                 freeze(x, name, self.where)
 
         def make(results):
-            new = remade(a, [(key, maker(results)) for key, maker in zip(keys, makers)])
+            items = [(key, maker(results)) for key, maker in zip(keys, makers)]
+            if alike and not isinstance(a, tuple):
+                for key, x in items:
+                    put(holder_of(a), key, x)
+                return remember(a)
+            new = remade(a, items)
             close(*values, new)
             return new
 
         if self.is_certain:
             close(*values)
         return make
+
+    def _stays(self, a):
+        """Whether what is the same on all ways is it behind them too, with all its parts: it was not made on
+        the ways."""
+        if isinstance(a, Value):
+            return a.id < self.first
+        t = _trace.current()
+        made = t.made.get(id(a))
+        return not isinstance(a, tuple) and (made is None or made[1] in t.regions)
 
     def without(self, name, reason):
         """What gives no value, for a reason."""
@@ -359,26 +385,6 @@ class Merge:
         """A result, by a number or whatever else tells it from others; gives what gives its value."""
         self.slots[number] = ty, values, weak, name
         return lambda results: results[number]
-
-    def _alike(self, a, name):
-        """The same on all ways; a value that was made in a way has to come out of it."""
-        if isinstance(a, Value) and a.id >= self.first:
-            return self._slot([a] * len(self.ways), name)
-        made = _trace.current().made.get(id(a))
-        if isinstance(a, tuple) or made is not None and made[1] not in _trace.current().regions:
-            items = parts(a, self.ways[0].changes)
-            makers = [(key, self._alike(x, part_of(name, key))) for key, x in items or ()]
-            holder = a.__dict__ if hasattr(a, "__dict__") else a
-
-            def make(results):
-                if isinstance(a, tuple):
-                    return remade(a, [(key, maker(results)) for key, maker in makers])
-                for key, maker in makers:
-                    put(holder, key, maker(results))
-                return remember(a)
-
-            return make if items else lambda results: a
-        return lambda results: a
 
     def row(self, way):
         """What a way hands on, as numbers of the builder; zeros if it is none of these ways."""
@@ -634,8 +640,7 @@ def leave_frame(frame, signal):
     if not loop.ways:
         # No jump of the kernel leads here: it needs no loop.
         region = t.regions.pop()
-        for place, entry in region.log.items():
-            t.regions[-1].log.setdefault(place, entry)
+        hand_up(region)
         for number, (value, owner) in list(t.made.items()):
             if owner is region:
                 t.made[number] = value, t.regions[-1]
@@ -929,11 +934,7 @@ class Range:
     def __init__(self, *args):
         if not 1 <= len(args) <= 3:
             raise _trace.error(f"iv.range() takes 1 to 3 arguments, found {len(args)}")
-        start, stop, step = 0, None, 1
-        if len(args) == 1:
-            stop = args[0]
-        else:
-            start, stop, step = (*args, 1)[:3]
+        start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
         for x in (start, stop, step):
             if not numeric(x) or weak_kind(x) in ("bool", "float"):
                 raise _trace.error(f"iv.range() of {describe(x)}: its arguments are integers")
@@ -953,11 +954,12 @@ class Range:
             ty = default_type(self.step)
         if ty.kind != "scalar" or not ty.is_integer:
             raise _trace.error(f"iv.range() of {ty}: its arguments are integers")
-        step_type = ty
-        if is_number(self.step) and self.step < 0 and not ty.is_signed:
-            step_type = type_named("i" + ty.name[1:])
-        elif weak_kind(self.step) is None and default_type(self.step).name == "i" + ty.name[1:]:
-            step_type = default_type(self.step)
+        # The step of unsigned indices may be signed.
+        signed, strong = type_named("i" + ty.name[1:]), weak_kind(self.step) is None
+        if default_type(self.step) == signed if strong else is_number(self.step) and self.step < 0:
+            step_type = signed
+        else:
+            step_type = ty
         start, stop = to_type(self.start, ty, what), to_type(self.stop, ty, what)
         return start, stop, to_type(self.step, step_type, what), ty
 

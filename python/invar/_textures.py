@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _host, _invar, _trace, _types
 from ._errors import ArgumentError, Error, entries
-from ._values import F32, _Still, alive, atomic, index_value, made, to_type
+from ._values import F32, _Still, alive, atomic, index_value, made, refuses, to_type
 
 #: How texels are arranged, by the names of the types of parameters: the word of the text form, the coordinates of a
 #: sample that lie between texels, all coordinates (the element of an array included), and whether there may be
@@ -424,11 +424,8 @@ class KernelTexture(_Still):
     def __repr__(self):
         return f"<texture {self.name}: {self.type}>"
 
-    def __getitem__(self, at):
-        raise _trace.error(f"`{self.name}` is a texture: write `{self.name}.read(x, y)`")
-
-    def __setitem__(self, at, value):
-        raise _trace.error(f"`{self.name}` is a texture: write `{self.name}.write(x, y, value)`")
+    __getitem__ = refuses("`{0.name}` is a texture: write `{0.name}.read(x, y)`")
+    __setitem__ = refuses("`{0.name}` is a texture: write `{0.name}.write(x, y, value)`")
 
     def read(self, *at: Index, level: Index | None = None) -> Any:
         """The texel at integer coordinates: four components. Beyond the edges it is zeros."""

@@ -99,7 +99,7 @@ class RegisterTensor(RegisterLike):
             self.memory[i] = value
 
 
-give(RegisterTensor, VALUE_OPERATORS, lambda name: not_a_value(name, "index it"))
+give(RegisterTensor, VALUE_OPERATORS, not_a_value("index it"))
 
 
 def register_tensor(

@@ -450,6 +450,15 @@ def no_attribute(what, name, advice):
     return NoAttributeError(f"{what} has no `{name}`{advice}", _trace.here())
 
 
+def refuses(message):
+    """A method that says why something of a kernel, ``{0}`` in the message, has no such method."""
+
+    def method(self, *_):
+        raise _trace.error(message.format(self))
+
+    return method
+
+
 class _Still:
     """What stands for something of the kernel, of which a copy in Python makes no other."""
 
@@ -489,13 +498,19 @@ class Value(_Still):
     def __matmul__(self, other):
         return op("matrix_multiply", [self, other])
 
-    def __bool__(self):
-        raise _trace.error(
-            "a traced value is used as a Python condition: only `if`, `while`, `and`, `or`, `not` "
-            "and conditional expressions of a kernel or of a function it calls become branches; here Python "
-            "compares for itself, as it does for lists and tuples, in its own functions and in generators: "
-            "compare the parts one by one, in the kernel's own code"
-        )
+    __bool__ = refuses(
+        "a traced value is used as a Python condition: only `if`, `while`, `and`, `or`, `not` "
+        "and conditional expressions of a kernel or of a function it calls become branches; here Python "
+        "compares for itself, as it does for lists and tuples, in its own functions and in generators: "
+        "compare the parts one by one, in the kernel's own code"
+    )
+    __index__ = refuses(
+        "a traced value is used where Python needs a number at compile time; for a loop write "
+        "iv.range(...)"
+    )
+    __int__ = refuses("int() of a traced value: write iv.i32(...)")
+    __float__ = refuses("float() of a traced value: write iv.f32(...)")
+    __delitem__ = refuses("a component of a value of type {0.type} cannot be deleted")
 
     def __str__(self):
         if not _trace.active():
@@ -507,21 +522,6 @@ class Value(_Still):
 
     def __format__(self, how):
         return str(self)
-
-    def __delitem__(self, index):
-        raise _trace.error(f"a component of {describe(self)} cannot be deleted")
-
-    def __index__(self):
-        raise _trace.error(
-            "a traced value is used where Python needs a number at compile time; for a loop write "
-            "iv.range(...)"
-        )
-
-    def __int__(self):
-        raise _trace.error("int() of a traced value: write iv.i32(...)")
-
-    def __float__(self):
-        raise _trace.error("float() of a traced value: write iv.f32(...)")
 
     def __len__(self):
         if self.type.kind == "vector":
@@ -595,9 +595,7 @@ class Elements(tuple):
             "iv.where(...), or keep them in an array of iv.thread_alloc(...)"
         )
 
-    def __matmul__(self, other):
-        raise _trace.error("`@` of elements: write sum(a * b), or iv.gemm(...) for matrices")
-
+    __matmul__ = refuses("`@` of elements: write sum(a * b), or iv.gemm(...) for matrices")
     __rmatmul__ = __matmul__
 
 
@@ -774,8 +772,9 @@ class Memory(_Still):
             advice = f": its length is iv.buffer_length({self.name})"
         raise no_attribute(f"the array `{self.name}`", name, advice)
 
-    def __delitem__(self, index):
-        raise _trace.error(f"an element of `{self.name}` cannot be deleted: store another value")
+    __iter__ = refuses("`{0.name}` cannot be iterated: write iv.range(len) and index it")
+    __bool__ = refuses("`{0.name}` is an array, not a condition")
+    __delitem__ = refuses("an element of `{0.name}` cannot be deleted: store another value")
 
     def _use(self, access):
         if self.trace is not _trace.current():
@@ -794,12 +793,6 @@ class Memory(_Still):
 
     def __setitem__(self, index, value):
         self.place(index).put(value)
-
-    def __iter__(self):
-        raise _trace.error(f"`{self.name}` cannot be iterated: write iv.range(len) and index it")
-
-    def __bool__(self):
-        raise _trace.error(f"`{self.name}` is an array, not a condition")
 
     def load(self, index, width=1, group=False):
         """The ``width`` (2 to 4) consecutive elements from ``index`` on as a vector; with ``group``
@@ -834,14 +827,11 @@ class Memory(_Still):
         return Place(self, self.index(index), element, (), (width, group))
 
 
-def _not_a_value(name):
-    def method(self, *_):
-        raise _trace.error(f"`{self.name}` is an array, not a value: index it")
-
-    return method
-
-
-give(Memory, [*METHODS, "__eq__", "__ne__", "__matmul__"], _not_a_value)
+give(
+    Memory,
+    [*METHODS, "__eq__", "__ne__", "__matmul__"],
+    lambda name: refuses("`{0.name}` is an array, not a value: index it"),
+)
 Memory.__array_ufunc__ = None
 
 

@@ -13,7 +13,7 @@ from ._operators import METHODS, give
 from ._types import Type, type_named
 from ._values import (
     Elements, Memory, Undefined, Value, constant, convert, describe, index_of, is_number, op,
-    plain, spread, to_type, weak_kind,
+    plain, refuses, spread, to_type, weak_kind,
 )  # fmt: skip
 from .layout import Layout, SwizzledLayout
 
@@ -394,19 +394,14 @@ class Tensor:
         return self.view(_layout.composition(layout, owners), self.base, self.inner)
 
 
-def not_a_value(name, advice="index it, or load() it"):
-    """The operator of that name, where something with elements is no value."""
-
-    def method(self, *_):
-        raise _trace.error(f"`{self.name}` is a tensor, not a value: {advice}")
-
-    method.__name__ = name
-    return method
+def not_a_value(advice):
+    """What makes an operator of its name, where something with elements is no value."""
+    return lambda name: refuses(f"`{{0.name}}` is a tensor, not a value: {advice}")
 
 
 #: What values do and tensors do not.
 VALUE_OPERATORS = [*METHODS, "__bool__"]
-give(Tensor, VALUE_OPERATORS, not_a_value)
+give(Tensor, VALUE_OPERATORS, not_a_value("index it, or load() it"))
 
 
 class RegisterLike:

@@ -6,6 +6,7 @@ import math
 
 from .. import _ops, _trace, _values, _views
 from .._values import Elements, Value, is_number, spread
+from .._operators import give
 from .._views import has_none, plus, shown
 from . import typing as _typing
 from ._dialect import current, traced
@@ -492,8 +493,7 @@ def threadgroup_array(element, length):
     return memory
 
 
-for _name in _views.VALUE_OPERATORS:
-    setattr(RegisterTensor, _name, _views.not_a_value(_name))
+give(RegisterTensor, _views.VALUE_OPERATORS, _views.not_a_value("index it, or load() it"))
 
 
 def register_tensor(shape, dtype="float", fill=0):
