@@ -21,6 +21,9 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import types
+
+import numpy as np
 
 from . import _trace
 from ._syntax import own_class
@@ -76,9 +79,9 @@ class Region:
 
 def get(container, key):
     """What stands at a place: in a list or dict, or in an attribute of anything else."""
-    if isinstance(container, dict):
+    if isinstance(container, (dict, types.MappingProxyType)):
         return container.get(key, MISSING)
-    if isinstance(container, list):
+    if isinstance(container, list) and isinstance(key, int):
         return container[key]
     try:
         return getattr(container, key, MISSING)
@@ -234,19 +237,24 @@ def numeric(x):
 
 
 def same(a, b):
-    """Whether two are one compile-time thing, or one value."""
+    """Whether two are one thing, one value, or the same number, string or tuple."""
     if a is b:
         return True
-    if isinstance(a, Value) or isinstance(b, Value):
-        return isinstance(a, Value) and isinstance(b, Value) and a.id == b.id
-    if isinstance(a, Undefined) or isinstance(b, Undefined) or a is MISSING or b is MISSING:
+    kind = type(a)
+    if kind is not type(b):
         return False
-    if is_number(a) and is_number(b):
-        # 0.0 and -0.0 differ, and so do 1 and 1.0 and True.
-        return type(a) is type(b) and repr(a) == repr(b)
-    if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
-        return all(map(same, a, b))
-    return isinstance(a, str) and isinstance(b, str) and a == b
+    if kind is int or kind is str or kind is bytes:
+        return a == b
+    if kind is Value:
+        return a.id == b.id
+    if kind is float or kind is complex:
+        # 0.0 and -0.0 differ, and a NaN is a NaN.
+        return repr(a) == repr(b)
+    if isinstance(a, np.generic):
+        return a.tobytes() == b.tobytes()
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return kind is types.MethodType and a.__self__ is b.__self__ and a.__func__ is b.__func__
 
 
 class _Poison(Exception):

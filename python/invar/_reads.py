@@ -22,7 +22,7 @@ import numpy as np
 
 from . import _trace
 from ._functions import Function
-from ._control import MISSING
+from ._control import MISSING, get, same
 from ._syntax import own, own_class, own_module
 from ._values import Memory, Place, Undefined, Value
 
@@ -32,27 +32,6 @@ MAX_ELEMENTS = 1024
 MAX_BYTES = 16384
 _LISTS = (list, collections.deque)
 _PLAIN = {int, float, bool, str, bytes, type(None), Value, Memory, Place, Undefined, Function}
-
-
-def equal(a, b):
-    """Whether two objects are one, or the same number, string or tuple."""
-    if a is b:
-        return True
-    kind = type(a)
-    if kind is not type(b):
-        return False
-    if kind is int or kind is str or kind is bytes:
-        return a == b
-    if kind is float or kind is complex:
-        # 0.0 and -0.0 differ, and a NaN is a NaN.
-        return repr(a) == repr(b)
-    if isinstance(a, np.generic):
-        return a.tobytes() == b.tobytes()
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(equal, a, b))
-    if kind is types.MethodType:
-        return a.__self__ is b.__self__ and a.__func__ is b.__func__
-    return False
 
 
 def key_of(value):
@@ -90,7 +69,7 @@ def content_of(value):
 
 def _all_equal(these, those):
     # Mostly nothing has changed, which is quick to see.
-    return all(map(operator.is_, these, those)) or all(map(equal, these, those))
+    return all(map(operator.is_, these, those)) or all(map(same, these, those))
 
 
 def _alike(value, content):
@@ -180,7 +159,7 @@ class Reads:
 
     def settle(self):
         """Leaves out what has changed since, as the kernel itself did that, and what is its own."""
-        self.names = [n for n in self.names.values() if equal(_held(*n[:2]), n[2])]
+        self.names = [n for n in self.names.values() if same(get(*n[:2]), n[2])]
         self.names = [n for n in self.names if type(n[2]) not in (Value, Undefined)]
         self.contents = [c for c in self.contents if _alike(*c)]
         self.defaults = list(self.defaults.values())
@@ -189,8 +168,8 @@ class Reads:
     def current(self):
         """Whether all is as it was."""
         for container, key, value in self.names:
-            now = _held(container, key)
-            if now is not value and not equal(now, value):
+            now = get(container, key)
+            if now is not value and not same(now, value):
                 return False
         for content in self.contents:
             if not _alike(*content):
@@ -199,13 +178,3 @@ class Reads:
             if function.__defaults__ is not defaults or function.__kwdefaults__ is not named:
                 return False
         return True
-
-
-def _held(container, key):
-    """What stands at a place."""
-    if isinstance(container, (dict, types.MappingProxyType)):
-        return container.get(key, MISSING)
-    try:
-        return getattr(container, key, MISSING)
-    except ValueError:
-        return MISSING

@@ -52,7 +52,7 @@ def load(
 
 def _number(name, value):
     if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
+        return str(bool(value)).lower()
     if isinstance(value, (int, float, np.generic)):
         return repr(value.item() if isinstance(value, np.generic) else value)
     raise ArgumentError(f"the function constant {name!r} is {value!r}: give it a number, True or False")
@@ -94,18 +94,9 @@ class Library(Module):
 
 _TYPES = {
     "bool": "bool",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "uint16": "uint16_t",
-    "int32": "int32_t",
-    "uint32": "uint32_t",
-    "int64": "int64_t",
-    "uint64": "uint64_t",
-    "float16": "half",
-    "bfloat16": "bfloat",
-    "float32": "float",
-}
+    **{f"{sign}int{n}": f"{sign}int{n}_t" for n in (8, 16, 32, 64) for sign in ("", "u")},
+    "float16": "half", "bfloat16": "bfloat", "float32": "float",
+}  # fmt: skip
 
 #: What a body may ask of the thread, by name.
 _POSITIONS = {
@@ -248,17 +239,12 @@ class metal_kernel:
         body = f"({list_of}) {{\n{self._source}\n}}\n"
         if not template:
             return f"{head}[[kernel]] void {self.__name__}{body}"
+        kinds = ((bool, np.bool_), "bool"), ((int, np.integer), "int")
         names, values = [], []
         for name, value in template:
-            if isinstance(value, (bool, np.bool_)):
-                names.append(f"bool {name}")
-                values.append("true" if value else "false")
-            elif isinstance(value, (int, np.integer)):
-                names.append(f"int {name}")
-                values.append(str(int(value)))
-            else:
-                names.append(f"typename {name}")
-                values.append(_type(name, value))
+            kind = next((kind for classes, kind in kinds if isinstance(value, classes)), "typename")
+            names.append(f"{kind} {name}")
+            values.append(_type(name, value) if kind == "typename" else _number(name, value))
         made = f"{self.__name__}_of<{', '.join(values)}>"
         return (
             f"{head}template <{', '.join(names)}>\n[[kernel]] void {self.__name__}_of{body}"
@@ -267,12 +253,9 @@ class metal_kernel:
 
 
 def _plain(name, x):
-    if isinstance(x, bool):
-        return np.array(x)
-    if isinstance(x, int):
-        return np.array(x, np.int32)
-    if isinstance(x, float):
-        return np.array(x, np.float32)
+    for kind, dtype in ((bool, np.bool_), (int, np.int32), (float, np.float32)):
+        if isinstance(x, kind):
+            return np.array(x, dtype)
     raise ArgumentError(f"input `{name}` is {x!r}: pass an array of NumPy or a number")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from .. import _ops, _trace, _values, _views
-from .._values import Elements, Value, is_number, spread
 from .._operators import give
+from .._values import Elements, Value, is_number, spread
 from .._views import has_none, plus, shown
 from . import typing as _typing
 from ._dialect import current, traced
