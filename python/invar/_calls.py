@@ -17,7 +17,7 @@ import types
 import numpy as np
 
 from . import _control, _ops, _trace, _values, _views
-from ._control import check_change, in_region, joined, remember, store
+from ._control import MISSING, check_change, in_region, joined, remember, store
 from ._foreign import foreign, traced
 from ._functions import Function, generator_error, inline, written
 from ._operators import BINARY, COMPARISONS, UNARY
@@ -170,18 +170,6 @@ def _getattr(function, args, kwargs):
         return args[2]
 
 
-def _hasattr(function, args, kwargs):
-    try:
-        attribute(*args)
-    except AttributeError:
-        return False
-    return True
-
-
-def _setattr(function, args, kwargs):
-    set_attribute(*args)
-
-
 _BUILTINS = {
     builtins.abs: _asked("__abs__"),
     builtins.min: _fold("min"),
@@ -193,8 +181,8 @@ _BUILTINS = {
     builtins.pow: _pow,
     builtins.isinstance: lambda function, args, kwargs: function(*args, **kwargs),
     builtins.getattr: _getattr,
-    builtins.hasattr: _hasattr,
-    builtins.setattr: _setattr,
+    builtins.hasattr: lambda function, args, kwargs: _getattr(function, (*args, MISSING), kwargs) is not MISSING,
+    builtins.setattr: lambda function, args, kwargs: set_attribute(*args),
     **{
         function: _asked(f"__{function.__name__}__")
         for function in (complex, float, format, hash, int, next, repr, str)
@@ -351,7 +339,7 @@ def set_attribute(base, name, value):
     elif own_class(cls) and not dataclass_frozen(cls):
         space = getattr(base, "__dict__", None)
         slot = space is None or hasattr(found, "__set__")
-        if _control.get(base if slot else space, name) is _control.MISSING:
+        if _control.get(base if slot else space, name) is MISSING:
             check_change(
                 base,
                 f"the attribute `{name}` of an object begins",

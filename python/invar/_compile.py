@@ -21,7 +21,7 @@ from ._foreign import check_iterator
 from ._functions import Environment, Function, written
 from ._operators import SYMBOLS
 from ._syntax import assigned, jumps, leaving, own_class, stores
-from ._values import Memory, Place, Undefined, Value, describe, plain
+from ._values import Memory, Place, Undefined, Value, component_index, describe, plain
 
 _SUBJECT = f"`match` of {_KNOWN_LATER}write `if`"
 _GUARD = f"the guard of a `case` is {_KNOWN_LATER}write `if` in its body"
@@ -54,9 +54,13 @@ class Body(Expressions):
         _control.enclose(jumps(node))
         return _control.if_stmt(c, lambda: self.block(node.body), lambda: self.block(node.orelse))
 
-    def While(self, node):
+    def check_else(self, node):
+        """Refuses what a loop does that ends by itself."""
         if node.orelse:
             self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
+
+    def While(self, node):
+        self.check_else(node)
         if isinstance(node.test, ast.Constant) and node.test.value:
             return self.kernel_while(node)
         rest = []
@@ -88,8 +92,7 @@ class Body(Expressions):
             yield lambda: self.block(node.body)
 
     def For(self, node):
-        if node.orelse:
-            self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
+        self.check_else(node)
         items = self.eval(node.iter)
         self.at(node)
         if isinstance(items, _control.Range):
@@ -531,9 +534,10 @@ def _component(value, named, key):
         raise _trace.error(f"a value of type {value.type} has no parts to assign to")
     if not named:
         return key
-    if len(key) != 1 or key not in "xyzwrgba":
+    index = component_index(key)
+    if index is None:
         raise _trace.error(f"assign to one component of {value.type}, not to `{key}`")
-    return ("xyzw" if key in "xyzw" else "rgba").index(key)
+    return index
 
 
 def _run(function, bound):

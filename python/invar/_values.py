@@ -167,6 +167,11 @@ def fits(kind, ty):
     return ty.is_float or (kind == "int" and ty.is_integer)
 
 
+def _literal(x, kind):
+    """How a weak operand is called in messages."""
+    return f"a {kind} number" if isinstance(x, Value) else repr(x)
+
+
 def to_type(x, ty, what):
     """An operand as a value of a type that it has or, being weak, can take."""
     if _dialect():
@@ -184,8 +189,8 @@ def to_type(x, ty, what):
             f"{what}: {own} where {ty} is needed; convert it with iv.{ty}(...)"
         )
     if not fits(kind, ty):
-        found = repr(x) if not isinstance(x, Value) else f"a {kind} number"
-        raise _trace.error(f"{what}: {found} where {ty} is needed; convert it with iv.{ty}(...)")
+        needs = f"where {ty} is needed; convert it with iv.{ty}(...)"
+        raise _trace.error(f"{what}: {_literal(x, kind)} {needs}")
     if isinstance(x, Value):
         if x.type == ty:
             return x
@@ -239,18 +244,15 @@ def common_type(operands, what):
     for x in operands:
         kind = weak_kind(x)
         if kind and not fits(kind, strong):
-            literal = repr(x) if not isinstance(x, Value) else f"a {kind} number"
+            literal = _literal(x, kind)
             if strong.is_bool:
-                raise _trace.error(f"{what} of bool and {literal}: convert the bool with iv.i32(...)")
-            if kind == "bool":
-                raise _trace.error(
-                    f"{what} of {strong} and {literal}: convert the bool, as in iv.{strong}({literal})"
-                )
-            target = F32 if kind == "float" else I32
-            raise _trace.error(
-                f"{what} of {strong} and {literal}: convert the {strong} with iv.{target}(...), or "
-                f"the number with iv.{strong}(...)"
-            )
+                advice = "convert the bool with iv.i32(...)"
+            elif kind == "bool":
+                advice = f"convert the bool, as in iv.{strong}({literal})"
+            else:
+                mine = F32 if kind == "float" else I32
+                advice = f"convert the {strong} with iv.{mine}(...), or the number with iv.{strong}(...)"
+            raise _trace.error(f"{what} of {strong} and {literal}: {advice}")
     return shape.with_scalar(strong) if shape is not None else strong
 
 
@@ -352,14 +354,8 @@ def beside_length(operands):
     strong = [x for x in operands if isinstance(x, Value) and weak_kind(x) is None]
     if any(x.type.kind != "scalar" or not x.type.is_integer for x in strong):
         return operands
-    signed = any(x.type.is_signed for x in strong)
-    ty = type_named("i64" if signed else "u64")
-
-    def widened(x):
-        strong = isinstance(x, Value) and weak_kind(x) is None and x.type != ty
-        return to_cast(x, ty) if strong else x
-
-    return tuple(map(widened, operands))
+    ty = type_named("i64" if any(x.type.is_signed for x in strong) else "u64")
+    return tuple(to_cast(x, ty) if any(x is y for y in strong) and x.type != ty else x for x in operands)
 
 
 def unary(name, x):
@@ -556,6 +552,11 @@ class Value(_Still):
         return op("insert", [self, index_value(index), part])
 
 
+def component_index(name):
+    """The number of a component by its letter; ``None`` if it is none."""
+    return "xyzwrgba".index(name) % 4 if len(name) == 1 and name in "xyzwrgba" else None
+
+
 def plain(x):
     """What stands for a value in another surface, as that value."""
     dialect = _dialect() if _trace.active() else None
@@ -677,20 +678,15 @@ def index_of(operation, first, second):
 
     That is 64 if one of them has or needs 64, else 32: never so few that a small type wraps.
     """
-    if _dialect():
-        first, second = _dialect().traced(first), _dialect().traced(second)
-    plain = [x for x in (first, second) if isinstance(x, (int, np.integer))]
-    own = [
-        index_value(x).type
-        for x in (first, second)
-        if weak_kind(x) is None and not isinstance(x, np.integer)
-    ]
-    if any(ty.name in ("i64", "u64") for ty in own):
-        ty = next(ty for ty in own if ty.name in ("i64", "u64"))
-    elif any(not -(2**31) <= x < 2**32 for x in plain):
+    pair = [plain(x) for x in (first, second)]
+    own = [index_value(x).type for x in pair if weak_kind(x) is None and not isinstance(x, np.integer)]
+    wide = [ty for ty in own if ty.bits == 64]
+    if wide:
+        ty = wide[0]
+    elif any(not isinstance(x, Value) and not -(2**31) <= x < 2**32 for x in pair):
         ty = type_named("i64")
     else:
-        ty = type_named("i32" if all(t.name[0] == "i" for t in own) else "u32")
+        ty = type_named("i32" if all(ty.is_signed for ty in own) else "u32")
 
     def widened(x):
         if not isinstance(x, Value):
@@ -700,7 +696,7 @@ def index_of(operation, first, second):
             return to_type(x, ty, "an index")
         return x if x.type == ty else to_cast(x, ty)
 
-    return op(operation, [widened(first), widened(second)])
+    return op(operation, list(map(widened, pair)))
 
 
 class Memory(_Still):
@@ -917,10 +913,9 @@ class Place(_Still):
 
     def field(self, name):
         if isinstance(self.element, Type) and self.element.kind == "vector":
-            if len(name) == 1 and name in "xyzwrgba":
-                index = ("xyzw" if name in "xyzw" else "rgba").index(name)
-                if index < self.element.shape[0]:
-                    return self.part(index)
+            index = component_index(name)
+            if index is not None and index < self.element.shape[0]:
+                return self.part(index)
             raise _trace.error(
                 f"{self.element} in `{self.memory.name}` has no component `{name}` to assign to"
             )
