@@ -15,6 +15,8 @@ of threads::
     iv.check(scale, grid=1000, threadgroup=256)(x, 2.0)
 """
 
+import os as _os
+
 from ._beside import standard_first as _standard_first
 
 with _standard_first():
@@ -41,9 +43,10 @@ from ._types import *
 from ._values import *
 from ._views import *
 
-from ._quiet import quiet_drivers as _quiet_drivers
-
-_quiet_drivers()
+if "XDG_RUNTIME_DIR" not in _os.environ:
+    # Mesa's layer that sorts GPUs by the desktop they show on says "error:" where there is none. Drivers read this
+    # when somebody asks for a GPU; a process that has set it keeps what it says.
+    _os.environ.setdefault("NODEVICE_SELECT", "1")
 globals().update(_ops.GENERATED)
 globals().update(
     {name: ty for name, ty in _types._types.items() if ty.kind in ("scalar", "vector", "matrix")}

@@ -40,7 +40,7 @@ class Body(Expressions):
     def block(self, statements):
         """Compiles a block; gives the signal of how it was left."""
         for statement in statements:
-            signal = _EXECUTE[type(statement)](self, statement)
+            signal = getattr(self, type(statement).__name__, self.refused)(statement)
             if signal is not None:
                 return signal
         return None
@@ -168,6 +168,8 @@ class Body(Expressions):
 
     def Pass(self, node):
         """Nothing; names that are declared are looked at beforehand."""
+
+    Global = Nonlocal = Pass
 
     # -- assignments --
 
@@ -595,12 +597,3 @@ def forget(region):
     for container, key, old in region.log.values():
         if isinstance(_control.get(container, key), (Value, Undefined, Memory, Place)):
             _control.put(container, key, old)
-
-
-_EXECUTE = {
-    kind: getattr(Body, kind.__name__)
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.stmt) and hasattr(Body, kind.__name__)
-}
-for _kind in (ast.Global, ast.Nonlocal):
-    _EXECUTE[_kind] = Body.Pass

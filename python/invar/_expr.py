@@ -44,7 +44,7 @@ class Expressions:
 
     def eval(self, node):
         """The value of an expression; what has none here says why."""
-        value = _EVALUATE[type(node)](self, node)
+        value = getattr(self, type(node).__name__, self.refused)(node)
         if isinstance(value, Undefined):
             value.fail()
         return value
@@ -325,14 +325,5 @@ class Expressions:
         return super(cell.cell_contents, self.load(self.function.scope.params[0]))
 
     def refused(self, node):
-        """An expression that kernels do not have."""
+        """An expression or statement that kernels do not have."""
         self.fail(node, f"kernels have no `{type(node).__name__.lower()}`")
-
-
-_EVALUATE = {
-    getattr(ast, name): getattr(Expressions, name)
-    for name in "Constant Name NamedExpr BoolOp IfExp UnaryOp BinOp Compare Attribute Subscript Slice "
-    "Tuple List Set Dict JoinedStr FormattedValue ListComp SetComp DictComp GeneratorExp Lambda Call".split()
-}
-for _kind in (ast.Await, ast.Yield, ast.YieldFrom):
-    _EVALUATE[_kind] = Expressions.refused

@@ -6,11 +6,13 @@ to the IR. Absent: copies into tiles (``_ops``), and layouts (``_views``).
 
 from __future__ import annotations
 
+import math
+
 from . import _control, _ops, _trace
 from ._operators import give
 from ._views import VALUE_OPERATORS, RegisterLike, not_a_value
 from ._types import Type, element_of, type_named
-from ._values import Value, constant, describe, index_of, index_value, op, to_type
+from ._values import Value, constant, describe, index_of, index_value, op, row_major, to_type
 
 __all__ = (
     "Pipeline RegisterTensor gemm pipeline register_tensor simdgroup_tile simdgroup_tile_store"
@@ -57,31 +59,17 @@ class RegisterTensor(RegisterLike):
 
     def _index(self, indices):
         indices = indices if isinstance(indices, tuple) else (indices,)
-        if len(indices) != len(self.shape):
-            raise _trace.error(
-                f"`{self.memory.name}` has {len(self.shape)} dimensions, found {len(indices)} "
-                f"ind{'ex' if len(indices) == 1 else 'ices'}"
-            )
-        fixed, traced, stride = 0, None, 1
-        for index, length in zip(reversed(indices), reversed(self.shape)):
-            if not isinstance(index, Value):
-                if isinstance(index, bool) or not hasattr(index, "__index__"):
-                    index_value(index)
-                index = int(index)
-                if not 0 <= index < length:
-                    raise _trace.error(
-                        f"`{self.memory.name}` of shape {self.shape} has no index {index} there: "
-                        f"that dimension goes from 0 to {length - 1}"
-                    )
-                fixed += index * stride
-            else:
+        for index, length in zip(indices, self.shape):
+            if isinstance(index, Value):
+                continue
+            if isinstance(index, bool) or not hasattr(index, "__index__"):
                 index_value(index)
-                term = index if stride == 1 else index_of("mul", index, stride)
-                traced = term if traced is None else index_of("add", traced, term)
-            stride *= length
-        if traced is None:
-            return fixed
-        return index_of("add", traced, fixed) if fixed else traced
+            if not 0 <= index < length:
+                raise _trace.error(
+                    f"`{self.name}` of shape {self.shape} has no index {index} there: that dimension goes "
+                    f"from 0 to {length - 1}"
+                )
+        return row_major(self.name, self.shape, indices)
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Any:
         return self.memory[self._index(indices)]
@@ -91,11 +79,8 @@ class RegisterTensor(RegisterLike):
 
     def fill(self, value: Operand) -> None:
         """Stores one value to every element."""
-        count = 1
-        for n in self.shape:
-            count *= n
         value = to_type(value, self.memory.element, f"a fill of `{self.memory.name}`")
-        for i in range(count):
+        for i in range(math.prod(self.shape)):
             self.memory[i] = value
 
 
@@ -112,9 +97,7 @@ def register_tensor(
     """
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
-    count = 1
-    for n in shape or (0,):
-        count *= _extent(n, "an extent of a register tensor")
+    count = math.prod(_extent(n, "an extent of a register tensor") for n in shape or (0,))
     element = element_of(element)
     if not isinstance(element, Type):
         raise _trace.error(f"a register tensor holds values, not {element}")

@@ -699,6 +699,30 @@ def index_of(operation, first, second):
     return op(operation, list(map(widened, pair)))
 
 
+def plus(a, b):
+    """A sum of indexes or offsets, computed here as far as it is known."""
+    a, b = (b, a) if isinstance(a, int) else (a, b)
+    if isinstance(a, int):
+        return a + b
+    return a if isinstance(b, int) and b == 0 else index_of("add", a, b)
+
+
+def row_major(name, shape, indices):
+    """The index of an element of some memory by one index for each dimension."""
+    if len(indices) != len(shape):
+        raise _trace.error(
+            f"`{name}` has {len(shape)} dimensions, found {len(indices)} "
+            f"ind{'ex' if len(indices) == 1 else 'ices'}"
+        )
+    kept = Value, bool
+    indices = (operator.index(x) if hasattr(x, "__index__") and not isinstance(x, kept) else x for x in indices)
+    first, *others = indices
+    for index, extent in zip(others, shape[1:]):
+        row = first * extent if isinstance(first, int) else index_of("mul", first, extent)
+        first = plus(row, index)
+    return first
+
+
 class Memory(_Still):
     """A buffer or array of a kernel: ``x[i]`` loads an element, ``x[i] = v`` stores one."""
 
@@ -740,14 +764,7 @@ class Memory(_Still):
                 f"width + i]`, or the shape in the annotation, as in `{self.name}: "
                 "iv.Buffer[iv.f32, (None, width)]`"
             )
-        if len(indices) != len(shape):
-            raise _trace.error(
-                f"`{self.name}` has {len(shape)} dimensions, found {len(indices)} indices"
-            )
-        total = indices[0]
-        for index, extent in zip(indices[1:], shape[1:]):
-            total = index_of("add", index_of("mul", total, extent), index)
-        return total
+        return row_major(self.name, shape, indices)
 
     def __len__(self):
         if self.length is None:

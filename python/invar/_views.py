@@ -13,7 +13,7 @@ from ._operators import METHODS, give
 from ._types import Type, type_named
 from ._values import (
     Elements, Memory, Undefined, Value, constant, convert, describe, index_of, is_number, op,
-    plain, refuses, spread, to_type, weak_kind,
+    plain, plus, refuses, spread, to_type, weak_kind,
 )  # fmt: skip
 from .layout import Layout, SwizzledLayout
 
@@ -24,17 +24,6 @@ MAX_ELEMENTS = 4096
 
 
 # ---- offsets of traced coordinates ----
-
-
-def plus(a, b):
-    """A sum of offsets, without adding zeros."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if isinstance(a, int):
-        a, b = b, a
-    if isinstance(b, int) and b == 0:
-        return a
-    return index_of("add", a, b)
 
 
 def offset_of(coord, shape, stride):
