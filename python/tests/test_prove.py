@@ -86,6 +86,90 @@ def test_the_checked_device_looks_at_what_buffers_hold():
         gather[1, 1](x, numpy.array([4], numpy.uint32), y, device="checked")
 
 
+PICTURE = numpy.dtype([("width", numpy.uint32), ("size", numpy.uint32, 2)])
+
+
+@iv.kernel
+def brighten(p: iv.Buffer[PICTURE], n: iv.Buffer[iv.u32], y: iv.Buffer[iv.f32]):
+    iv.requires("p.width * n[0] <= length(y)")
+    iv.requires("p.width <= 1000")
+    iv.requires("n[0] <= 1000")
+    at = iv.thread_position_in_grid
+    if (at.x < p[0].width) & (at.y < n[0]):
+        i = at.y * p[0].width + at.x
+        y[i] = y[i] + 1.0
+
+
+@iv.kernel
+def brighten_rows(p: iv.Buffer[PICTURE], n: iv.Buffer[iv.u32], y: iv.Buffer[iv.f32]):
+    iv.requires("p.width <= length(y)")
+    iv.requires("p.width <= 1000")
+    iv.requires("n[0] <= 1000")
+    at = iv.thread_position_in_grid
+    if (at.x < p[0].width) & (at.y < n[0]):
+        i = at.y * p[0].width + at.x
+        y[i] = y[i] + 1.0
+
+
+def test_what_is_required_of_fields_is_given():
+    proof = iv.prove(brighten)
+    assert proof, str(proof)
+    assert proof.conditions == ["1 <= length(p)", "1 <= length(n)"]
+    assert proof.requires[0] == "p.width * n[0] <= length(y)"
+    # The rows after the first are beyond the buffer.
+    proof = iv.prove(brighten_rows)
+    assert proof.verdict == "broken", str(proof)
+    assert any(finding.rule == "out-of-bounds" for finding in proof.findings)
+
+
+@pytest.mark.parametrize("device", ["cpu", "checked"])
+def test_the_checked_device_looks_at_fields(device):
+    p, n = numpy.zeros(1, PICTURE), numpy.array([3], numpy.uint32)
+    p["width"], y = 4, numpy.zeros(12, numpy.float32)
+    brighten[(4, 4), (4, 4)](p, n, y, device=device)
+    assert (y == 1).all()
+    n[0] = 4
+    if device == "checked":
+        message = r"but p\.width is 4, n\[0\] is 4 and length\(y\) is 12"
+        with pytest.raises(iv.LaunchError, match=message):
+            brighten[(4, 4), (4, 4)](p, n, y, device=device)
+    else:
+        # Elsewhere what is beyond is not stored (B2).
+        brighten[(4, 4), (4, 4)](p, n, y, device=device)
+        assert (y == 2).all()
+
+
+@iv.kernel
+def fields_unread(p: iv.Buffer[PICTURE], y: iv.Buffer[iv.f32]):
+    at = iv.thread_position_in_grid
+    if at.x < p[0].width:
+        y[at.x] = 1.0
+
+
+def test_a_field_may_be_a_condition():
+    proof = iv.prove(fields_unread)
+    assert proof, str(proof)
+    assert proof.conditions == ["1 <= length(p)", "p.width <= length(y)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("p.depth <= length(y)", "depth"),
+        ("p.size <= length(y)", "size"),
+        ("y[0] <= length(p)", "y"),
+    ],
+)
+def test_fields_that_are_none_are_refused(words, why):
+    @iv.kernel
+    def wrong(p: iv.Buffer[PICTURE], y: iv.Buffer[iv.f32]):
+        iv.requires(words)
+        y[0] = 1.0
+
+    with pytest.raises(iv.VerifyError, match=why):
+        iv.prove(wrong)
+
+
 def test_requirements_that_mean_nothing_are_refused():
     @iv.kernel
     def unknown(x: iv.Buffer[iv.f32]):
