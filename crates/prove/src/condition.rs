@@ -337,9 +337,13 @@ pub struct Launches {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look {
     AtMost(Factors, Factors),
+    /// A product is at most one value, such as a length.
+    Fits(Factors, u8),
     Together(Factors, Factors, u64),
     Below(u8, u64),
     Multiple(u8, NonZeroU64),
+    /// These bits of a value are zero: a division takes as long as several conditions.
+    NoBits(u8, u64),
 }
 
 /// A product: of a constant and of values, where one that is not there is 1.
@@ -433,7 +437,10 @@ impl Look {
             })
         };
         Some(match condition {
-            Condition::AtMost(term, bound) => Look::AtMost(factors(term)?, factors(bound)?),
+            Condition::AtMost(term, bound) => match &bound.numbers[..] {
+                [number] if bound.factor == 1 => Look::Fits(factors(term)?, place(*number)?),
+                _product => Look::AtMost(factors(term)?, factors(bound)?),
+            },
             Condition::Together(a, b, bound) => {
                 Look::Together(factors(a)?, factors(b)?, u64::try_from(*bound).ok()?)
             }
@@ -441,8 +448,11 @@ impl Look {
                 Look::Below(place(*number)?, u64::try_from(*bound).ok()?)
             }
             Condition::Multiple(number, of) => {
-                let of = u64::try_from(*of).ok().and_then(NonZeroU64::new);
-                Look::Multiple(place(*number)?, of?)
+                let of = u64::try_from(*of).ok().and_then(NonZeroU64::new)?;
+                match of.is_power_of_two() {
+                    true => Look::NoBits(place(*number)?, of.get() - 1),
+                    false => Look::Multiple(place(*number)?, of),
+                }
             }
         })
     }
@@ -453,11 +463,13 @@ impl Look {
         let value = |place: &u8| values[usize::from(*place) % PLACES];
         Some(match self {
             Look::AtMost(term, bound) => term.value(values)? <= bound.value(values)?,
+            Look::Fits(term, bound) => term.value(values)? <= value(bound),
             Look::Together(a, b, bound) => {
                 a.value(values)?.checked_add(b.value(values)?)? <= *bound
             }
             Look::Below(number, bound) => value(number) <= *bound,
             Look::Multiple(number, of) => value(number) % *of == 0,
+            Look::NoBits(number, bits) => value(number) & bits == 0,
         })
     }
 }

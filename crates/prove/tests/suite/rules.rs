@@ -175,7 +175,7 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     let product = Condition::AtMost(Term::of(1, [n, m]), Term::of(1, [room]));
     let rows = Condition::Multiple(m, 4);
     let launches = Launches::new(vec![Dim::Y], vec![product, rows, Condition::Below(n, 9)]);
-    let have = |[n, m, room]: [Option<u64>; 3], grid_y, size| {
+    let has = |launches: &Launches, [n, m, room]: [Option<u64>; 3], grid_y, size| {
         launches.have(&|number| match number {
             Number::Argument(0) => n,
             Number::Argument(1) => m,
@@ -186,6 +186,7 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
             _another => None,
         })
     };
+    let have = |values, grid_y, size| has(&launches, values, grid_y, size);
     assert!(have([Some(3), Some(8), Some(24)], 1, 1024));
     assert!(!have([Some(3), Some(8), Some(23)], 1, 1024));
     assert!(!have([Some(3), Some(6), Some(24)], 1, 1024));
@@ -193,6 +194,12 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     assert!(!have([Some(3), Some(8), None], 1, 1024));
     assert!(!have([Some(3), Some(8), Some(24)], 2, 1024));
     assert!(!have([Some(3), Some(8), Some(24)], 1, 1025));
+    // Products on both sides, and remainders by what is no power of two.
+    let halves = Condition::AtMost(Term::of(1, [n, m]), Term::of(2, [room]));
+    let thirds = Launches::new(Vec::new(), vec![halves, Condition::Multiple(n, 3)]);
+    let third = |values| has(&thirds, values, 1, 1);
+    assert!(third([Some(3), Some(8), Some(12)]) && third([Some(0), Some(8), Some(0)]));
+    assert!(!third([Some(3), Some(8), Some(11)]) && !third([Some(4), Some(2), Some(12)]));
     // Two to the 64 is none of 64 bits.
     assert!(!have([Some(4), Some(1 << 62), Some(0)], 1, 1));
     assert!(!have([Some(4), Some(1 << 62), Some(u64::MAX)], 1, 1));
