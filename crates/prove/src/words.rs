@@ -48,12 +48,33 @@ impl Report {
     /// The launches in which every access is in bounds, if that is proved: no access is left that the author allows
     /// beyond, and what the kernel requires is not counted on, for that a device may not look at.
     pub fn in_bounds_in(&self) -> Option<Launches> {
-        let all = self.verdict == Verdict::Proved && self.in_bounds == self.accesses;
-        let is_flat = |d: &Dim| self.flat_dimensions.contains(&d.name());
-        (all && self.required.is_empty()).then(|| {
-            let flat = Dim::ALL.into_iter().filter(is_flat);
-            Launches::new(flat.collect(), self.conditions.clone())
-        })
+        let all = self.verdict == Verdict::Proved && self.is_inside();
+        all.then(|| self.launches_of(&[]))
+    }
+
+    /// As [`Report::in_bounds_in`] of a kernel that passes made from another, which is proved: they make no races, so
+    /// it has none either. By itself it may not show, as where other threads make the rounds of a loop.
+    pub fn in_bounds_as_made_from(&self, source: &Report) -> Option<Launches> {
+        let is_free = source.verdict == Verdict::Proved && source.required.is_empty();
+        (is_free && self.is_inside()).then(|| self.launches_of(&[source]))
+    }
+
+    /// Whether every access is in bounds, also where requirements are not looked at.
+    fn is_inside(&self) -> bool {
+        self.in_bounds == self.accesses && self.required.is_empty()
+    }
+
+    /// The launches that it is of, and others as well.
+    fn launches_of(&self, others: &[&Report]) -> Launches {
+        let (mut flat, mut conditions) = (Vec::new(), self.conditions.clone());
+        for report in [&[self], others].concat() {
+            let is_flat = |d: &Dim| report.flat_dimensions.contains(&d.name());
+            flat.extend(Dim::ALL.into_iter().filter(is_flat));
+            let more = report.conditions.iter();
+            let more: Vec<_> = more.filter(|c| !conditions.contains(c)).cloned().collect();
+            conditions.extend(more);
+        }
+        Launches::new(flat, conditions)
     }
 
     /// Whether a launch is one of those that the report is of. What it does not say it does not fulfil; a

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use invar_ir::verify::MAX_THREAD_BYTES;
-use invar_ir::{Order, Rule, Scalar, Type, Verified, binary, verify};
+use invar_ir::{Module, Order, Rule, Scalar, Type, Verified, binary, verify};
 use invar_llvm::abi::{ColdPaths, Entry, Launch};
 use invar_llvm::{
     CompileOptions, KernelInfo, LoadError, Object, Program, SIMDGROUP_SIZE, Target,
@@ -176,7 +176,8 @@ impl Compiler for Cpu {
         Ok(self.code(program))
     }
 
-    /// It is proved of the kernel as code is made of it, so that no pass has to carry what is known of an access.
+    /// It is proved of the kernel as code is made of it, so that no pass has to carry what is known of an access. That
+    /// there are no races may be proved of what it was made from.
     fn in_bounds_in(&self, module: &Verified, kernel: usize) -> Option<Launches> {
         let name = &module.kernels[kernel].name;
         let mut lowered = invar_llvm::lowered(module, name).ok()?.into_module();
@@ -194,8 +195,16 @@ impl Compiler for Cpu {
             contents: false,
             ..invar_prove::Options::default()
         };
-        let report = invar_prove::prove(&verify(lowered).ok()?, name, &[], options)?;
-        report.in_bounds_in()
+        let prove = |module| invar_prove::prove(&verify(module).ok()?, name, &[], options);
+        let report = prove(lowered)?;
+        if report.in_bounds != report.accesses {
+            return None;
+        }
+        report.in_bounds_in().or_else(|| {
+            let mut source = Module::clone(module);
+            source.kernels[kernel].requires.clear();
+            report.in_bounds_as_made_from(&prove(source)?)
+        })
     }
 }
 

@@ -159,6 +159,53 @@ fn lanes_that_are_off_have_any_index() {
     assert_eq!(y[99], 7.0);
 }
 
+/// Its rounds are divided into stretches of threadgroups, where no proof sees that no two of them meet.
+const BY_STRIDES: &str =
+    "kernel @strides(%x: device read f32, %y: device read_write f32, %n: u32) {
+    %first = thread_position_in_grid x
+    %step = threads_per_grid x
+    for %i = %first to %n step %step {
+        %v = load %x[%i]
+        %w = load %y[%i]
+        %sum = add %v, %w
+        store %y[%i], %sum
+    }
+}";
+
+/// As it is, and as other languages write it.
+const BY_STRIDES_IN_A_LOOP: &str =
+    "kernel @strides(%x: device read f32, %y: device read_write f32, %n: u32) {
+    %first = thread_position_in_grid x
+    %step = threads_per_grid x
+    %end = loop carry(%i = %first) {
+        %far = ge %i, %n
+        if %far { break %i }
+        %v = load %x[%i]
+        %w = load %y[%i]
+        %sum = add %v, %w
+        store %y[%i], %sum
+        %next = add %i, %step
+        yield %next
+    }
+}";
+
+#[test]
+fn loops_by_strides_run_without_checks() {
+    let x: Vec<f32> = (0..200).map(|i| i as f32).collect();
+    for source in [BY_STRIDES, BY_STRIDES_IN_A_LOOP] {
+        let program = compile(&Device::cpu(), source).expect("compiled");
+        // Full threadgroups, and a last one that is not: stretches, and strides.
+        for grid in [64, 128, 100] {
+            for (n, length, fulfils) in [(200, 200, true), (77, 77, true), (200, 199, false)] {
+                let (y, without) = run(&program, &x, length, n, grid);
+                assert_eq!(without, fulfils, "{n} {length} {grid}: {source}");
+                let one = |i: usize| 7.0 + if i < n as usize { x[i] } else { 0.0 };
+                assert_eq!(y, (0..length).map(one).collect::<Vec<f32>>());
+            }
+        }
+    }
+}
+
 #[test]
 fn where_buffers_say_where_accesses_are_they_are_checked() {
     let source = "kernel @gather(%x: device read f32, %y: device write f32, %n: u32)
