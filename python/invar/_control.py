@@ -288,6 +288,10 @@ class Merge:
 
     #: Whether objects that meet do so for good.
     is_certain = True
+    #: Why there is no value where a way has none, where objects differ, and where they have different parts.
+    unassigned = "is not assigned on every path through {}"
+    other_object = "is another object on each path through {}; only values can differ"
+    other_shape = "differs in its length or shape on the paths through {}"
 
     def __init__(self, ways, first, where, olds, region=None):
         self.ways, self.first, self.where = ways, first, where
@@ -320,7 +324,7 @@ class Merge:
             return lambda results: a
         undefined = [x for x in values if isinstance(x, Undefined)]
         if undefined or any(x is MISSING for x in values):
-            return self.without(name, undefined and undefined[0].reason or self.unassigned())
+            return self.without(name, undefined and undefined[0].reason or self.unassigned.format(self.where))
         if all(map(numeric, values)):
             try:
                 return self._slot(values, name)
@@ -330,10 +334,11 @@ class Merge:
         if alike and not apart[0]:
             return lambda results: a
         if None in apart or any(type(x) is not type(a) for x in values):
-            return self.without(name, self.other_object(a))
+            before = f"{default_type(a)} before the loop and " if numeric(a) else ""
+            return self.without(name, self.other_object.format(self.where, before))
         keys = [key for key, _ in apart[0]]
         if any([key for key, _ in x] != keys for x in apart[1:]):
-            return self.without(name, self.other_shape())
+            return self.without(name, self.other_shape.format(self.where))
         names = [part_of(name, key, hasattr(a, "__dict__")) for key in keys]
         makers = [self.merged([x[i][1] for x in apart], part) for i, part in enumerate(names)]
 
@@ -367,18 +372,6 @@ class Merge:
     def without(self, name, reason):
         """What gives no value, for a reason."""
         return lambda results: Undefined(name, reason)
-
-    def unassigned(self):
-        """Why there is no value where a way has none."""
-        return f"is not assigned on every path through {self.where}"
-
-    def other_object(self, first):
-        """Why there is no value where objects differ."""
-        return f"is another object on each path through {self.where}; only values can differ"
-
-    def other_shape(self):
-        """Why there is no value where objects have different parts."""
-        return f"differs in its length or shape on the paths through {self.where}"
 
     def _slot(self, values, name):
         meeting = values[0]
@@ -807,6 +800,9 @@ class Rounds(Merge):
     """What the rounds of a loop left, beside what was there before: the first way."""
 
     is_certain = False
+    unassigned = "has no value at the end of a round of the loop"
+    other_object = "is {1}another object after a round of the loop; only values can change"
+    other_shape = "changes its length or shape in the loop"
 
     def __init__(self, plan, loop, ways):
         #: The places that only the loop assigns.
@@ -835,16 +831,6 @@ class Rounds(Merge):
 
     def without(self, name, reason):
         raise _Poison(reason)
-
-    def unassigned(self):
-        return "has no value at the end of a round of the loop"
-
-    def other_object(self, first):
-        ty = f"{default_type(first)} before the loop and " if numeric(first) else ""
-        return f"is {ty}another object after a round of the loop; only values can change"
-
-    def other_shape(self):
-        return "changes its length or shape in the loop"
 
     def _slot(self, values, name):
         old, *ends = values
