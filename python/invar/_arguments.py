@@ -234,10 +234,7 @@ def _share(x, y):
 
 def _check_copies(steps, bound, back):
     """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
-    buffers = [
-        (s, x) for s, x in zip(steps, bound)
-        if s.kind in IN_MEMORY and type(x) is not DeviceArray
-    ]  # fmt: skip
+    buffers = [p for p in zip(steps, bound) if p[0].kind in IN_MEMORY and type(p[1]) is not DeviceArray]
     for step, x, _ in back:
         for other, y in buffers:
             written = (step.flags | other.flags) & _WRITEABLE

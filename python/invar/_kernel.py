@@ -31,6 +31,8 @@ _NO_KERNEL = {
     inspect.CO_ASYNC_GENERATOR: "an asynchronous generator: a kernel is a plain function",
 }
 
+#: What kernels may allow their threads.
+_ALLOWED = ("out_of_bounds_loads", "out_of_bounds_stores")
 #: How many traces are kept that differ in what they took from outside.
 _KEPT = 8
 
@@ -200,21 +202,16 @@ class Kernel:
                 where = code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, None
                 raise KernelError(f"`{function.__name__}` is {what}", where)
         self.function = function
+        if isinstance(allow, str):
+            raise Error(f"allow={allow!r} is one name: write allow=[{allow!r}]")
+        for name in sorted(set(allow) - {*_ALLOWED}):
+            raise Error(f"allow={name!r} is nothing that a kernel allows: write {' or '.join(_ALLOWED)}")
         self.attributes = {
             "threadgroup": None if threadgroup is None else size_of(threadgroup, "threadgroup size"),
             "simdgroup": simdgroup,
             "float_mode": float_mode,
-            "allow_out_of_bounds_loads": "out_of_bounds_loads" in allow,
-            "allow_out_of_bounds_stores": "out_of_bounds_stores" in allow,
+            **{f"allow_{name}": name in allow for name in _ALLOWED},
         }
-        if isinstance(allow, str):
-            raise Error(f"allow={allow!r} is one name: write allow=[{allow!r}]")
-        unknown = set(allow) - {"out_of_bounds_loads", "out_of_bounds_stores"}
-        if unknown:
-            raise Error(
-                f"allow={sorted(unknown)[0]!r} is nothing that a kernel allows: write "
-                "out_of_bounds_loads or out_of_bounds_stores"
-            )
         #: The newest for each key, and more of them, for other values of what is outside.
         self._compiled, self._kept, self._launches = {}, {}, {}
         #: Whether it is being traced.
@@ -322,16 +319,14 @@ class Kernel:
             if name in bound:
                 raise ArgumentError(f"kernel `{self.__name__}` got parameter `{name}` twice")
             bound[name] = value
-        defaults = self.defaults
+        bound = {**self.defaults, **bound}
         for name in names:
             if name not in bound:
-                if name not in defaults:
-                    method = "" if names[0] != "self" else ": a kernel is a function, not a method; "
-                    method += "write it outside of the class" if method else ""
-                    raise ArgumentError(
-                        f"kernel `{self.__name__}` needs an argument for `{name}`{method}"
-                    )
-                bound[name] = defaults[name]
+                method = ": a kernel is a function, not a method; write it outside of the class"
+                raise ArgumentError(
+                    f"kernel `{self.__name__}` needs an argument for `{name}`"
+                    + (method if names[0] == "self" else "")
+                )
         return [bound[name] for name in names]
 
     def for_arguments(self, args, kwargs):
@@ -343,17 +338,16 @@ class Kernel:
             if found is None or not found.reads.current():
                 found = self.compile()
             return found, args
-        values, elements, bound = [], [], []
-        for param, x in zip(self.params, args):
-            if param.kind == "value":
-                values.append(x)
-                continue
-            bound.append(x)
-            if param.element is None:
-                where = f"argument `{param.name}` of `{self.__name__}`"
-                name = param.name.capitalize()
-                elements.append(_arguments.element_of_argument(where, param.kind, x, name))
-        return self.compile(values, elements), bound
+        given = list(zip(self.params, args))
+        elements = [
+            _arguments.element_of_argument(
+                f"argument `{p.name}` of `{self.__name__}`", p.kind, x, p.name.capitalize()
+            )
+            for p, x in given
+            if p.element is None and p.kind != "value"
+        ]
+        values = [x for p, x in given if p.kind == "value"]
+        return self.compile(values, elements), [x for p, x in given if p.kind != "value"]
 
     @functools.cached_property
     def _plain(self):
@@ -496,20 +490,16 @@ class Specialised:
         names = [p.name for p in kernel.params if p.element is None]
         for name in given:
             if name not in names:
-                raise ArgumentError(
-                    f"kernel `{kernel.__name__}` has no compile-time parameter `{name}`"
-                )
+                raise ArgumentError(f"kernel `{kernel.__name__}` has no compile-time parameter `{name}`")
         given = {**kernel.defaults, **given}
-        for name in names:
-            if name not in given:
-                raise ArgumentError(f"kernel `{kernel.__name__}` needs a value for `{name}`")
-        self.kernel = kernel
-        self.values = [given[p.name] for p in kernel.params if p.kind == "value"]
-        self.elements = [
-            _types.element_of(given[p.name], p.name.capitalize())
-            for p in kernel.params
-            if p.element is None and p.kind != "value"
-        ]
+        self.kernel, self.values, self.elements = kernel, [], []
+        for p in kernel.params:
+            if p.element is None and p.name not in given:
+                raise ArgumentError(f"kernel `{kernel.__name__}` needs a value for `{p.name}`")
+            if p.kind == "value":
+                self.values.append(given[p.name])
+            elif p.element is None:
+                self.elements.append(_types.element_of(given[p.name], p.name.capitalize()))
 
     def _closed(self, what):
         return self.kernel.compile(self.values, self.elements)

@@ -121,12 +121,9 @@ def own_type(x, what="an operation"):
     """The type that an operand has of its own, or ``None`` if it is weak."""
     if weak_kind(x):
         return None
-    if isinstance(x, Value):
-        return x.type
-    if isinstance(x, np.generic):
-        ty = scalar_of(x.dtype)
-        if ty is not None:
-            return ty
+    ty = x.type if isinstance(x, Value) else scalar_of(x.dtype) if isinstance(x, np.generic) else None
+    if ty is not None:
+        return ty
     advice = ""
     if isinstance(x, np.ndarray):
         advice = ": pass it as a buffer, or put it in iv.constant_array(...)"
@@ -180,14 +177,13 @@ def to_type(x, ty, what):
     if kind is None:
         own = own_type(x, what)
         if own == ty:
-            if isinstance(x, Value):
-                alive(x)
-            return x if isinstance(x, Value) else constant(ty, x.item())
+            if not isinstance(x, Value):
+                return constant(ty, x.item())
+            alive(x)
+            return x
         if own == ty.scalar and ty.kind == "vector":
             return _splat(ty, to_type(x, own, what))
-        raise _trace.error(
-            f"{what}: {own} where {ty} is needed; convert it with iv.{ty}(...)"
-        )
+        raise _trace.error(f"{what}: {own} where {ty} is needed; convert it with iv.{ty}(...)")
     if not fits(kind, ty):
         needs = f"where {ty} is needed; convert it with iv.{ty}(...)"
         raise _trace.error(f"{what}: {_literal(x, kind)} {needs}")
@@ -375,21 +371,17 @@ def convert(ty, args):
         if ty.kind != "scalar" or len(args) != 1 or not is_number(args[0]):
             raise Error(f"iv.{ty}(...) outside a kernel takes one number, for a scalar type")
         return ty.numpy().type(args[0])
-    if len(args) == 1 and isinstance(args[0], Elements):
-        return elementwise(lambda x: convert(ty, (x,)), args[0])
-    if len(args) == 1 and not isinstance(args[0], (Value, Undefined, Memory, Place)):
-        number = args[0]
-        if isinstance(number, np.generic):
-            number = number.item()
-        if isinstance(number, _NUMBERS) and ty.kind in ("scalar", "vector"):
-            if isinstance(number, float) and ty.is_integer:
-                if number != number or number in (float("inf"), float("-inf")):
-                    raise _trace.error(f"{number} has no value as {ty}")
-                number = int(number)
-            return constant(ty, number)
-        raise _trace.error(f"iv.{ty}() of {describe(number)}")
-    if len(args) == 1:
-        x = args[0]
+    x, *others = args
+    if not others:
+        if isinstance(x, Elements):
+            return elementwise(lambda x: convert(ty, (x,)), x)
+        x = x.item() if isinstance(x, np.generic) else x
+        if isinstance(x, _NUMBERS) and ty.kind in ("scalar", "vector"):
+            if isinstance(x, float) and ty.is_integer:
+                if not math.isfinite(x):
+                    raise _trace.error(f"{x} has no value as {ty}")
+                x = int(x)
+            return constant(ty, x)
         if not isinstance(x, Value):
             raise _trace.error(f"iv.{ty}() of {describe(x)}")
         if x.type == ty:
