@@ -754,7 +754,7 @@ class LoadedKernel:
         name: str,
         module: Any,
         resources: Any,
-        allowed: tuple[str, ...] | None = None,
+        allowed: tuple[str, ...] = (),
     ) -> None: ...
     @property
     def ir(self) -> str:
@@ -788,7 +788,7 @@ class LoadedKernel:
 
 class Module(Mapping[str, LoadedKernel]):
     """The kernels of a file, by their names; from ``iv.load``."""
-    def __init__(self, path: Any, inner: Any, constants: Any) -> None: ...
+    def __init__(self, path: Any, inner: Any, constants: Any = None) -> None: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
     @property

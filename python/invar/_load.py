@@ -65,12 +65,13 @@ def load(
         if text is not None:
             raise Error(f"{path_text(path)}: the binary form is no text")
         try:
-            return Module(path, _invar.decode(_content(path)), values)
+            return Module(path, _invar.decode(_content(path)))
         except ValueError as e:
             raise Error(f"{path_text(path)}: {e}") from None
     text = _text(path) if text is None else text
-    read = _invar.Shader if path.suffix == ".wgsl" else _invar.parse
-    return Module(path, told(VerifyError, read, str(path), text), values)
+    if path.suffix == ".wgsl":
+        return Module(path, told(VerifyError, _invar.Shader, str(path), text), values)
+    return Module(path, told(VerifyError, _invar.parse, str(path), text))
 
 
 def _content(path):
@@ -91,11 +92,22 @@ def _text(path):
 class Module(Mapping[str, "LoadedKernel"]):
     """The kernels of a file, by their names; from ``iv.load``."""
 
-    def __init__(self, path: Any, inner: Any, constants: Any):
-        self._path, self._inner, self._constants = path, inner, constants
-        self._shader = isinstance(inner, _invar.Shader)
-        self._names = inner.entries() if self._shader else inner.kernels()
-        self._kernels: dict = {}
+    def __init__(self, path: Any, inner: Any, constants: Any = None):
+        self._path, self._inner, self._kernels = path, inner, {}
+        #: Values of a shader's overrides; ``None`` if it is none.
+        self._constants = constants
+
+    @functools.cached_property
+    def _names(self):
+        of_module = isinstance(self._inner, _invar.Module)
+        return told(VerifyError, self._inner.kernels if of_module else self._inner.entries)
+
+    def _kernel(self, name):
+        if isinstance(self._inner, _invar.Module):
+            return LoadedKernel(name, self._inner, None)
+        if self._constants is None:
+            return LoadedKernel(name, *self._inner.kernel(name))
+        return LoadedKernel(name, *self._inner.kernel(name, self._constants), _ZEROED)
 
     def __repr__(self):
         return f"<module {path_text(self._path)}: {', '.join(self._names) or 'no kernel'}>"
@@ -113,13 +125,7 @@ class Module(Mapping[str, "LoadedKernel"]):
     def lints(self) -> list[Finding]:
         """What a browser refuses of a shader, though its kernels run here: ``wgsl-alias`` and
         ``wgsl-uniformity``."""
-        return findings_of(self._inner.lints()[1]) if self._shader else []
-
-    def _kernel(self, name):
-        module, resources = self._inner, None
-        if self._shader:
-            module, resources = self._inner.kernel(name, self._constants)
-        return LoadedKernel(name, module, resources)
+        return [] if self._constants is None else findings_of(self._inner.lints()[1])
 
     def __getitem__(self, name: str) -> LoadedKernel:
         """The kernel of that name."""
@@ -195,13 +201,11 @@ class LoadedKernel:
     allowed: tuple[str, ...]
 
     def __init__(
-        self, name: str, module: Any, resources: Any, allowed: tuple[str, ...] | None = None
+        self, name: str, module: Any, resources: Any, allowed: tuple[str, ...] = ()
     ):
         self.__name__ = name
         params, threadgroup, constants = _invar.signature(module, name)
         self.threadgroup = threadgroup and tuple(threadgroup)
-        if allowed is None:
-            allowed = () if resources is None else _ZEROED
         self.allowed = allowed
         structs: dict = {}
         own = []

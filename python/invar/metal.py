@@ -62,17 +62,6 @@ def _number(name, value):
 class Library(Module):
     """The kernels of a Metal source, by the names that hosts know them by; from ``iv.metal.load``."""
 
-    def __init__(self, path: Any, inner: Any):
-        self._path, self._inner, self._shader = path, inner, False
-        self._all: list[str] | None = None
-        self._kernels: dict = {}
-
-    @property
-    def _names(self):
-        if self._all is None:
-            self._all = told(VerifyError, self._inner.entries)
-        return self._all
-
     def __repr__(self):
         return f"<Metal source {self._path}>"
 
@@ -84,10 +73,6 @@ class Library(Module):
                 raise ArgumentError(f"a kernel goes by its name, not by {name!r}")
             found = self._kernels[name] = told(VerifyError, self._kernel, name)
         return found
-
-    def _kernel(self, name):
-        module, resources = self._inner.kernel(name)
-        return LoadedKernel(name, module, resources, allowed=())
 
 
 # ---- kernels of a string ----
