@@ -67,23 +67,15 @@ def content_of(value):
     return None
 
 
-def _all_equal(these, those):
-    # Mostly nothing has changed, which is quick to see.
-    return all(map(operator.is_, these, those)) or all(map(same, these, those))
-
-
 def _alike(value, content):
     """Whether an object holds what it held."""
-    if isinstance(value, _LISTS):
-        return len(value) == len(content) and _all_equal(value, content)
-    if isinstance(value, dict):
-        return (
-            len(value) == len(content)
-            and _all_equal(value, content)
-            and _all_equal(value.values(), content.values())
-        )
     now = content_of(value)
-    return _all_equal(now, content) if isinstance(now, list) else now == content
+    if isinstance(now, dict):
+        now, content = [*now, *now.values()], [*content, *content.values()]
+    if not isinstance(now, list):
+        return now == content
+    # Mostly nothing has changed, which is quick to see.
+    return len(now) == len(content) and (all(map(operator.is_, now, content)) or all(map(same, now, content)))
 
 
 class Reads:
@@ -91,7 +83,7 @@ class Reads:
 
     def __init__(self, function=None, values=()):
         #: Containers (dicts, cells, objects) with a key and its value; objects with their contents.
-        self.names, self.contents, self.defaults = {}, [], {}
+        self.names, self.contents = {}, []
         self._noted, self._elements = {}, 0
         if function is not None:
             self.function(function)
@@ -106,11 +98,8 @@ class Reads:
 
     def function(self, function):
         """A Python function was called."""
-        if id(function) not in self.defaults:
-            held = function.__defaults__, function.__kwdefaults__
-            self.defaults[id(function)] = function, *held
-            for value in (*(held[0] or ()), *(held[1] or {}).values()):
-                self.note(value)
+        for name in ("__defaults__", "__kwdefaults__"):
+            self.name(function, name, getattr(function, name))
 
     def attribute(self, holder, name):
         """An attribute was read: where it was found, and where it was looked for before."""
@@ -162,7 +151,6 @@ class Reads:
         self.names = [n for n in self.names.values() if same(get(*n[:2]), n[2])]
         self.names = [n for n in self.names if type(n[2]) not in (Value, Undefined)]
         self.contents = [c for c in self.contents if _alike(*c)]
-        self.defaults = list(self.defaults.values())
         del self._noted
 
     def current(self):
@@ -171,10 +159,4 @@ class Reads:
             now = get(container, key)
             if now is not value and not same(now, value):
                 return False
-        for content in self.contents:
-            if not _alike(*content):
-                return False
-        for function, defaults, named in self.defaults:
-            if function.__defaults__ is not defaults or function.__kwdefaults__ is not named:
-                return False
-        return True
+        return all(_alike(*content) for content in self.contents)
