@@ -404,6 +404,32 @@ def test_list_elements_are_merged_behind_an_if():
     assert (run(k) == expect(lambda i: 100 + 2 + i if i > 5 else i * 100 + 2)).all()
 
 
+class Pair:
+    def __init__(self, first):
+        self.first, self.rest = first, [first, 1]
+
+
+def test_objects_made_on_the_only_path_go_on_with_what_they_hold():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.i32], y: iv.Buffer[iv.i32]):
+        i = iv.thread_position_in_grid("x")
+        if i > 3:
+            return
+        else:
+            items = [x[i], 2]
+            table = {"twice": x[i] * 2}
+            pair = Pair(x[i] + 5)
+        items[0] += 1
+        table["twice"] += 3
+        pair.first += 1
+        pair.rest[1] += pair.rest[0]
+        y[i] = items[0] * 1000 + table["twice"] * 100 + pair.first * 10 + pair.rest[1] + items[1]
+
+    x, y = np.arange(6, dtype=np.int32), np.zeros(6, np.int32)
+    k[6, 6](x, y)
+    assert y.tolist() == [1368, 2579, 3790, 5001, 0, 0]
+
+
 def test_logical_operators_and_chained_comparisons():
     @iv.kernel
     def k(out: iv.Buffer[iv.i32]):

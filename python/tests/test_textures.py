@@ -260,6 +260,19 @@ def test_mistakes_in_kernels_are_sentences():
     )
     assert "`sample`" in body(lambda t: t.write(0, 0, iv.f32x4(0.0)))
     assert "must be an integer" in body(lambda t: t.read(iv.f32(0.5), 0))
+    assert "takes coordinates and a value" in body(lambda t: t.write())
+    assert 'component=\'q\': write "x"' in body(lambda t: t.gather(0.5, 0.5, component="q"))
+    assert "gather() got an unexpected keyword argument 'mip'" in body(lambda t: t.gather(0.5, 0.5, mip="linear"))
+    assert "sample() got an unexpected keyword argument 'compare'" in body(
+        lambda t: t.sample(0.5, 0.5, compare="less")
+    )
+    assert "only depths, such as iv.Depth2D, compare" in body(
+        lambda t: t.sample_compare(0.5, 0.5, 1.0, compare="less")
+    )
+    assert "`t.atomic_add()` takes 2 coordinates, and then the value, found 2" in body(lambda t: t.atomic_add(0, 0))
+    assert "takes a level or a gradient" in body(
+        lambda t: t.sample(0.5, 0.5, level=1.0, mip="nearest", gradient=((0, 1), (1, 0)))
+    )
     with pytest.raises(iv.Error, match="takes the type of components"):
         iv.Texture2D[iv.f64, "read"]
     with pytest.raises(iv.Error, match="as in iv.Texture2D"):
@@ -354,6 +367,24 @@ def test_depths_compare_and_several_samples_are_read(device):
     assert seen[0].tolist() == [7, 0, 0, 1]
     with pytest.raises(iv.Error, match="does not compare"):
         shadows[1, 1](depth, iv.Sampler(), edges, out, seen, device=device)
+
+
+def test_mistakes_of_samples_that_compare_are_sentences():
+    def says(make):
+        @iv.kernel
+        def k(t: iv.Depth2D[iv.f32, "sample"], s: iv.Sampler):
+            make(t, s)
+
+        with pytest.raises(iv.Error) as failed:
+            k.ir
+        return str(failed.value)
+
+    assert "takes coordinates and a reference" in says(lambda t, s: t.gather_compare(sampler=s))
+    assert "or by a sampler that does" in says(lambda t, s: t.sample_compare(0.5, 0.5, 1.0))
+    assert "or by a sampler that does" in says(lambda t, s: t.sample_compare(0.5, 0.5, 1.0, compare="less", sampler=s))
+    assert "no sampler compares as 'near' says" in says(lambda t, s: t.gather_compare(0.5, 0.5, 1.0, compare="near"))
+    assert "which says all of it: give no words" in says(lambda t, s: t.sample(0.5, 0.5, filter="linear", sampler=s))
+    assert "is no sampler of this kernel" in says(lambda t, s: t.sample(0.5, 0.5, sampler=3))
 
 
 @pytest.mark.parametrize("device", DEVICES)
