@@ -102,7 +102,14 @@ def convert(steps, bound, copy=False):
                 raise ArgumentError(f"{step.where} is {x!r}, expected a length in elements")
             given.append(int(x))
     if back:
-        _check_copies(steps, bound, back)
+        # Copies hide overlaps from the device: the arrays that were passed must not overlap either.
+        passed = {step: x for step, x, _ in back}
+        memory = [step for step in steps if step.kind in IN_MEMORY]
+        for first, second in _overlaps(steps, [passed.get(s, x) for s, x in zip(memory, alive)]):
+            raise ArgumentError(
+                f"{second.where} and `{first.name}` overlap in memory, and the kernel writes one of them "
+                "(S3): pass a copy of one"
+            )
     return given, alive, back
 
 
@@ -125,25 +132,22 @@ def _texture(step, x):
 
 def check_overlap(kernel, steps, alive):
     """Refuses arrays that overlap where the kernel writes one of them (S3), as a launch does."""
-    buffers = [s for s in steps if s.kind in IN_MEMORY]
-    spans = []
-    for step, x in zip(buffers, alive):
-        if type(x) is DeviceArray:
-            # Memory on a device has no address here: its object's stands for it.
-            start, size = id(x._memory), min(x.nbytes, 1)
-        else:
-            start, size = x.__array_interface__["data"][0], x.nbytes
-        for other, first, end in spans:
-            written = (step.flags | other.flags) & _WRITEABLE
-            if written and first < start + size and start < end:
-                which = step if step.flags & _WRITEABLE else other
-                raise ArgumentError(
-                    f"arguments `{other.name}` and `{step.name}` of `{kernel}` overlap in memory, "
-                    f"and the kernel may write `{which.name}`: give each a buffer of its own "
-                    "[overlapping-buffers]"
-                )
-        if size:
-            spans.append((step, start, start + size))
+    for first, second in _overlaps(steps, alive):
+        which = second if second.flags & _WRITEABLE else first
+        raise ArgumentError(
+            f"arguments `{first.name}` and `{second.name}` of `{kernel}` overlap in memory, and the kernel "
+            f"may write `{which.name}`: give each a buffer of its own [overlapping-buffers]"
+        )
+
+
+def _overlaps(steps, arrays):
+    """The pairs of parameters whose arrays have an element in common, and one of which the kernel writes."""
+    seen = []
+    for step, x in zip([s for s in steps if s.kind in IN_MEMORY], arrays):
+        for other, y in seen:
+            if (step.flags | other.flags) & _WRITEABLE and _share(x, y):
+                yield other, step
+        seen.append((step, x))
 
 
 def _other(step, x, copy, back):
@@ -226,23 +230,12 @@ def _repeats(x):
 
 def _share(x, y):
     """Whether two arrays have an element in common; also where that is too hard to tell."""
+    if DeviceArray in (type(x), type(y)):
+        return bool(x.nbytes) and getattr(x, "_memory", x) is getattr(y, "_memory", y)
     try:
         return np.shares_memory(x, y, max_work=100_000)
     except RuntimeError:
         return True
-
-
-def _check_copies(steps, bound, back):
-    """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
-    buffers = [p for p in zip(steps, bound) if p[0].kind in IN_MEMORY and type(p[1]) is not DeviceArray]
-    for step, x, _ in back:
-        for other, y in buffers:
-            written = (step.flags | other.flags) & _WRITEABLE
-            if other is not step and written and _share(x, array_of(other.where, y)):
-                raise ArgumentError(
-                    f"{step.where} and `{other.name}` overlap in memory, and the kernel writes one "
-                    "of them (S3): pass a copy of one"
-                )
 
 
 def copy_back(back):

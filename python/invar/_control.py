@@ -534,9 +534,9 @@ def check_kernel_return(signal):
 class Loop:
     """An IR loop, of the author's or of one round."""
 
-    def __init__(self, kind, where, first):
+    def __init__(self, kind, first):
         t = _trace.current()
-        self.kind, self.where, self.first = kind, where, first
+        self.kind, self.first = kind, first
         self.ways, self.olds, self.index = [], {}, len(t.regions)
         self.region = Region()
         t.regions.append(self.region)
@@ -627,7 +627,7 @@ def enclose(statement_jumps):
         if frame.loop is None and frame.jumps and not frame.kernel:
             first = t.builder.value_count()
             open_region()
-            frame.loop = Loop(frame.kind, frame.where, first)
+            frame.loop = Loop(frame.kind, first)
 
 
 def leave_frame(frame, signal):
@@ -897,7 +897,7 @@ def _attempt(plan, where, header, body, undefined):
     init = [to_type(slot.old, slot.type, shown(slot.name)).id for slot in slots]
     first = t.builder.value_count()
     own, params, close = header([slot.type.name for slot in slots])
-    loop = Loop("loop", where, first)
+    loop = Loop("loop", first)
     frame = Frame("loop", where=where)
     frame.loop = loop
     t.frames.append(frame)

@@ -21,10 +21,12 @@ __all__ = (
 _U32 = type_named("u32")
 
 
-def _extent(n, what):
-    if type(n) is not int or n < 1:
+def _whole(n, what, of=1):
+    """A number that is known when the kernel is compiled: a multiple of some number."""
+    if type(n) is not int or n < of or n % of:
         found = describe(n) if isinstance(n, Value) else repr(n)
-        raise _trace.error(f"{what} is a compile-time number of at least 1, not {found}")
+        wanted = "number of at least 1" if of == 1 else f"multiple of {of}"
+        raise _trace.error(f"{what} is a compile-time {wanted}, not {found}")
     return n
 
 
@@ -97,7 +99,7 @@ def register_tensor(
     """
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
-    count = math.prod(_extent(n, "an extent of a register tensor") for n in shape or (0,))
+    count = math.prod(_whole(n, "an extent of a register tensor") for n in shape or (0,))
     element = element_of(element)
     if not isinstance(element, Type):
         raise _trace.error(f"a register tensor holds values, not {element}")
@@ -149,8 +151,8 @@ class Pipeline:
 def pipeline(element: Element, size: int, stages: int = 2) -> Pipeline:
     """``stages`` tiles of ``size`` elements in one threadgroup array, to fill one while another is
     read."""
-    _extent(size, "the size of a stage")
-    _extent(stages, "the number of stages")
+    _whole(size, "the size of a stage")
+    _whole(stages, "the number of stages")
     return Pipeline(_ops.threadgroup_alloc(element, size * stages), size, stages)
 
 
@@ -165,7 +167,7 @@ def simdgroup_tile(
     ``rows`` and ``columns`` count elements and are multiples of 8.
     """
     for n, what in ((rows, "rows"), (columns, "columns")):
-        _eights(n, f"the number of {what} of a tile")
+        _whole(n, f"the number of {what} of a tile", 8)
     return [
         [_ops.simdgroup_matrix(element, value) for _ in range(columns // 8)]
         for _ in range(rows // 8)
@@ -181,12 +183,6 @@ def simdgroup_tile_store(
         for c, matrix in enumerate(row):
             at = _offset(start, r * 8, c * 8, elements_per_row)
             _ops.simdgroup_store(matrix, at, 0, elements_per_row)
-
-
-def _eights(n, what):
-    if type(n) is not int or n < 8 or n % 8:
-        found = describe(n) if isinstance(n, Value) else repr(n)
-        raise _trace.error(f"{what} is a compile-time multiple of 8, not {found}")
 
 
 def _offset(memory, row, column, elements_per_row):
@@ -220,7 +216,7 @@ def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k:
     With ``transpose_a``, ``a`` holds the k by m transpose, with ``transpose_b``, ``b`` the n by k one.
     """
     for extent, what in ((m, "m"), (n, "n"), (k, "k")):
-        _eights(extent, f"`{what}` of iv.gemm()")
+        _whole(extent, f"`{what}` of iv.gemm()", 8)
     a, b = _ops._memory(a), _ops._memory(b)
     if a.element != b.element:
         raise _trace.error(

@@ -257,9 +257,9 @@ class _AnnotationMaker:
         shape = None
         if isinstance(element, tuple) and len(element) == 2 and isinstance(element[1], tuple):
             element, shape = element
-            known = [n for n in shape[1:] if type(n) is int and n > 0]
-            first = shape[:1] == (None,) or type(shape[0]) is int and shape[0] > 0 if shape else False
-            if not first or len(known) + 1 != len(shape) or self.kind not in ("buffer", "constant"):
+            # Only the first extent may be left to the launch.
+            fits = all(type(n) is int and n > 0 or n is None and not i for i, n in enumerate(shape))
+            if not fits or not shape or self.kind not in ("buffer", "constant"):
                 raise Error(
                     f"{self!r}[..., {shape}] is no shape: write the extents of a buffer or constant, of "
                     "which the first may be None, as in iv.Buffer[iv.f32, (None, 640)]"
