@@ -221,22 +221,14 @@ class Body(Expressions):
         return values
 
     def AugAssign(self, node):
-        symbol = SYMBOLS[type(node.op)]
-        if isinstance(node.target, ast.Name):
-            self.at(node.target)
-            old = self.load(node.target.id)
-            value = self.eval(node.value)
-            self.at(node)
-            self.assign_name(node.target.id, _calls.in_place(symbol, old, value))
-            return
         get, put = self.place(node.target)
-        self.at(node)
+        self.at(node.target if isinstance(node.target, ast.Name) else node)
         old = get()
         in_memory = isinstance(old, Place)
         before = old.get() if in_memory else old
         value = self.eval(node.value)
         self.at(node)
-        new = _calls.in_place(symbol, before, value)
+        new = _calls.in_place(SYMBOLS[type(node.op)], before, value)
         (old.put if in_memory else put)(new)
 
     def place(self, target):

@@ -248,11 +248,7 @@ class Future:
         if not self._submission.join(timeout):
             raise TimeoutError(f"the launch has not ended within {timeout} seconds")
         with self._lock:
-            if self._outcome is None:
-                self._outcome = self._end()
-                self._alive = None
-                _arguments.in_flight.discard(self)
-                _arguments.copying.discard(self)
+            self._end()
         return self._outcome[1]
 
     def _settle(self):
@@ -260,18 +256,21 @@ class Future:
         # A thread that was left where it was may hold it.
         if self._lock.acquire(blocking=False):
             try:
-                if self._outcome is None:
-                    self._outcome = self._end()
+                self._end()
             finally:
                 self._lock.release()
 
     def _end(self):
+        if self._outcome is not None:
+            return
         try:
-            seconds = self._submission.wait(None)
+            self._outcome = self._submission.wait(None), None
+            _arguments.copy_back(self._back)
         except (DeviceError, DiagnosticsError) as e:
-            return None, failure(e)
-        _arguments.copy_back(self._back)
-        return seconds, None
+            self._outcome = None, failure(e)
+        self._alive = None
+        _arguments.in_flight.discard(self)
+        _arguments.copying.discard(self)
 
     @property
     def seconds(self) -> float:
