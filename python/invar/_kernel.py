@@ -56,8 +56,10 @@ class Param:
         if self.kind == "scalar":
             number = trace.builder.scalar(self.name, str(self.element))
             return _values.Value(number, self.element)
-        if self.kind in ("texture", "sampler"):
-            return self.element.declare(trace, self.name)
+        if self.kind == "sampler":
+            return _textures.KernelSampler(trace, self.name)
+        if self.kind == "texture":
+            return _textures.KernelTexture(trace, self.name, self.element)
         _ops.declare(self.element)
         handle = trace.builder.parameter(self.kind, self.name, str(self.element))
         space = "device" if self.kind == "buffer" else self.kind
@@ -274,9 +276,9 @@ class Kernel:
                 f"{of} has the name of an option of launches ({', '.join(OPTIONS)}): rename it"
             )
         if hint is _textures.Sampler:
-            hint = _textures.SamplerType()
-        if isinstance(hint, (_textures.TextureType, _textures.SamplerType)):
-            return Param(name, hint.kind, hint)
+            return Param(name, "sampler", hint)
+        if isinstance(hint, _textures.TextureType):
+            return Param(name, "texture", hint)
         if isinstance(hint, _textures._TextureMaker):
             raise self._refused(
                 f'{of} is annotated {hint!r}: write {hint!r}[iv.f32, "read"], with the type of components and '
@@ -430,8 +432,8 @@ class Kernel:
             except ValueError as e:
                 raise KernelError(str(e), position) from None
         for number, param in enumerate(p for p in params if p.kind != "value"):
-            is_given = param.kind in ("texture", "sampler")
-            param.access = param.element.bits if is_given else t.access.get(number, 0) or 1
+            given = param.element.bits if param.kind == "texture" else t.access.get(number, 0)
+            param.access = given or 1
         reads.settle()
         constants = {name: ty for name, (_, ty) in t.function_constants.items()}
         return Compiled(self.__name__, module, params, reads, constants)

@@ -272,8 +272,6 @@ def _png(rgba):
 class TextureType:
     """The type of a texture parameter: how texels are arranged, their components, and the access."""
 
-    kind, shape = "texture", None
-
     def __init__(self, maker, component, access):
         self.maker, self.component, self.access = maker, component, access
         #: What the kernel does with it, in the bits of ``Param.access``.
@@ -284,11 +282,6 @@ class TextureType:
 
     def __str__(self):
         return f'{self.maker.name}[{self.component}, "{self.access}"]'
-
-    def declare(self, trace, name):
-        """The parameter of the kernel being built."""
-        words = self.maker.dimension, str(self.component), self.access
-        return KernelTexture(name, self, trace.emit("texture", name, *words))
 
 
 @entries
@@ -381,25 +374,12 @@ class Sampler:
         return f"<sampler {' '.join(self._words)}>"
 
 
-class SamplerType:
-    """The type of a sampler parameter."""
-
-    kind, shape, bits = "sampler", None, 1
-
-    def __repr__(self):
-        return "invar.Sampler"
-
-    def declare(self, trace, name):
-        """The parameter of the kernel being built."""
-        return KernelSampler(name, trace.emit("sampler", name))
-
-
 class KernelSampler(_Still):
     """A sampler in a kernel."""
 
-    def __init__(self, name, handle):
-        self.name, self.handle = name, tuple(handle)
-        self.trace = _trace.current()
+    def __init__(self, trace, name):
+        self.name, self.handle = name, tuple(trace.emit("sampler", name))
+        self.trace = trace
 
     def __repr__(self):
         return f"<sampler {self.name}>"
@@ -417,9 +397,10 @@ def _query(name, what):
 class KernelTexture(_Still):
     """A texture in a kernel: texels are read and written at integer coordinates, or sampled between them."""
 
-    def __init__(self, name, ty, handle):
-        self.name, self.type, self.handle = name, ty, tuple(handle)
-        self.trace = _trace.current()
+    def __init__(self, trace, name, ty):
+        words = ty.maker.dimension, str(ty.component), ty.access
+        self.name, self.type, self.handle = name, ty, tuple(trace.emit("texture", name, *words))
+        self.trace = trace
 
     def __repr__(self):
         return f"<texture {self.name}: {self.type}>"
