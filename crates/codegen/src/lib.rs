@@ -12,3 +12,5 @@ mod shading;
 mod tuning;
 pub mod wgsl;
 pub mod wide_indices;
+
+pub use shading::comment::one_line;

@@ -42,6 +42,10 @@ pub struct EmitArgs {
     /// The pixel format of a texture that the kernel writes, for wgsl: dst=rgba8unorm (repeatable).
     #[arg(long = "format", value_name = "NAME=FORMAT", value_parser = format)]
     formats: Vec<(String, PixelFormat)>,
+    /// Prove first in which launches every access is in bounds, as `invar prove` does, and write no guards if there
+    /// are any: for msl and wgsl.
+    #[arg(long)]
+    prove: bool,
 }
 
 /// A texture's name and its format.
@@ -134,6 +138,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         async_copies: args.async_copies,
         matrices: args.matrices,
         formats: args.formats.clone(),
+        prove: args.prove,
     };
     match invar::emit::emit(&module, &kernel.name, args.target, &options) {
         Ok(text) => show(text.trim_end()),

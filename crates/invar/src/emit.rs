@@ -2,9 +2,11 @@
 //!
 //! What is emitted depends on the kernel and the options alone, but for the processor `native`.
 
-use invar_codegen::{msl, wgsl};
+use invar_codegen::{msl, one_line, wgsl};
 use invar_interp::{Dispatch, Grid, Options as Limits, check_grid};
-use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, ParamKind, Rule, Verified};
+use invar_ir::{
+    Const, ConstantKey, Diagnostics, InstKind, Kernel, Module, ParamKind, Rule, Verified, verify,
+};
 
 use crate::{Error, PixelFormat, Result};
 
@@ -100,6 +102,10 @@ pub struct Options {
     /// The pixel formats of textures that are written, by the names of their parameters: for [`Target::Wgsl`], which
     /// names them in their types.
     pub formats: Vec<(String, PixelFormat)>,
+    /// Whether it is proved first in which launches every access is in bounds: for [`Target::Msl`] and
+    /// [`Target::Wgsl`]. If there are any the code has no guards, and begins with a comment that says what launches it
+    /// is for; else it has guards, and the comment says why.
+    pub prove: bool,
 }
 
 /// A kernel as the code of a target.
@@ -151,6 +157,14 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
             "only MSL has async copies by a copy engine: ask for the target msl, or for expanded ones",
         ));
     }
+    if options.prove && !matches!(target, Target::Msl | Target::Wgsl) {
+        return Err(refused(
+            "only MSL and WGSL are written without guards where accesses are proved: the CPU device proves what it \
+             runs if it is asked to when it compiles",
+        ));
+    }
+    let proof = options.prove.then(|| proof(module, kernel)).transpose()?;
+    let guards = !proof.as_ref().is_some_and(|proof| proof.holds);
     let code = match target {
         Target::Msl => {
             let options = msl::MslOptions {
@@ -159,6 +173,7 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
                     AsyncCopies::Expanded => msl::AsyncCopies::Expanded,
                     AsyncCopies::Engine => msl::AsyncCopies::Apple9Extern,
                 },
+                guards,
                 ..msl::MslOptions::default()
             };
             msl::write(module, &kernel.name, &options)?.text
@@ -180,6 +195,7 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
             let options = wgsl::WgslOptions {
                 keep_bindings: true,
                 texture_formats: formats_of(kernel, &options.formats)?,
+                guards,
                 ..wgsl::WgslOptions::new(features, size)
             };
             wgsl::write(module, &kernel.name, &options)?.text
@@ -187,7 +203,53 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
         Target::Llvm => native(module, kernel, size, invar_llvm::Text::Llvm, options)?,
         Target::Asm => native(module, kernel, size, invar_llvm::Text::Asm, options)?,
     };
-    Ok(code)
+    Ok(match proof {
+        Some(proof) => format!("{}{code}", proof.comment),
+        None => code,
+    })
+}
+
+/// What is proved of a kernel's accesses.
+struct Proof {
+    /// Whether all of them are in bounds, in the launches of the comment.
+    holds: bool,
+    comment: String,
+}
+
+/// Proves in which launches all accesses of a kernel are in bounds. What reads its code makes the same accesses.
+fn proof(module: &Verified, kernel: &Kernel) -> Result<Proof> {
+    let name = kernel.name.clone();
+    let mut strict = Module::clone(module);
+    // Beyond its end nothing may be accessed here, whatever the author allows.
+    for kernel in strict.kernels.iter_mut().filter(|k| k.name == name) {
+        kernel.allow_out_of_bounds_loads = false;
+        kernel.allow_out_of_bounds_stores = false;
+    }
+    let strict = verify(strict)?;
+    let options = invar_prove::Options {
+        refute: false,
+        ..invar_prove::Options::default()
+    };
+    let report = invar_prove::prove(&strict, &name, &[], options)
+        .ok_or_else(|| refused(format!("there is no kernel `{name}`")))?;
+    let mut prints = false;
+    kernel.for_each_inst(&mut |inst| prints |= matches!(inst.kind, InstKind::Print { .. }));
+    let is_proved = report.verdict == invar_prove::Verdict::Proved;
+    let words = report.in_words(&strict, false);
+    let advice = match (is_proved, prints) {
+        (true, false) => {
+            "No access is guarded: launch it as this says, with buffers of fewer than 2^32 elements."
+        }
+        // Lines for which there is no room are left out by their guards.
+        (true, true) => "Every access is guarded, for the kernel prints.",
+        (false, _) => "Every access is guarded.",
+    };
+    let lines = words.lines().chain([advice]);
+    let comment = lines.map(|line| format!("// {}\n", one_line(line)));
+    Ok(Proof {
+        holds: is_proved && !prints,
+        comment: comment.collect(),
+    })
 }
 
 /// The formats of textures by their places.

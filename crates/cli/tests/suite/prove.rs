@@ -95,6 +95,30 @@ fn a_shader_is_proved_as_it_stands() {
     assert!(err.contains("N"), "{err}");
 }
 
+/// Its sizes are in a struct.
+const SIZED: &str = "\
+struct Params { width: u32, height: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= params.width || id.y >= params.height) { return; }
+  if (params.width <= 1000u && params.height <= 1000u) { y[id.y * params.width + id.x] += 1.0; }
+}
+";
+
+#[test]
+fn a_shader_has_conditions_by_the_names_of_its_fields() {
+    let folder = Folder::new();
+    let sized = folder.file("sized.wgsl", SIZED);
+    let (out, _) = expect(0, &["prove", text(&sized), "--deny", "open"]);
+    assert!(
+        out.contains("params.width * params.height <= length(y)"),
+        "{out}"
+    );
+}
+
 /// Its threads race on `%tile`, and not on `%y`.
 const UNORDERED: &str = "\
 kernel @unordered(%x: device read f32, %y: device write f32) threadgroup(32) {
@@ -159,3 +183,59 @@ fn a_check_watches_all_in_a_launch_that_the_proof_is_not_of() {
                   with grid.x <= length(x) and grid.x <= length(y)";
     assert!(lines[1].ends_with(beyond), "{out}");
 }
+
+#[test]
+fn code_of_what_is_proved_has_no_guards_and_says_for_which_launches() {
+    let folder = Folder::new();
+    let scale = folder.file("scale.inv", SCALE);
+    let emitted = |file: &Path, target: &str, prove: bool| {
+        let mut words = vec![
+            "emit",
+            text(file),
+            "--target",
+            target,
+            "--threadgroup",
+            "32",
+        ];
+        words.extend(prove.then_some("--prove"));
+        expect(0, &words).0
+    };
+    let head = "// proved @scale: no data race, all 2 accesses in bounds, for every one-dimensional launch with \
+                grid.x <= length(x) and grid.x <= length(y)\n// No access is guarded: launch it as this says, with \
+                buffers of fewer than 2^32 elements.\n";
+    for (target, guard) in [("msl", " < lengths."), ("wgsl", "< constants.x__length")] {
+        assert!(emitted(&scale, target, false).contains(guard), "{target}");
+        let code = emitted(&scale, target, true);
+        assert!(code.starts_with(head), "{code}");
+        assert!(!code.contains(guard), "{code}");
+    }
+    // What is open, or allowed beyond, is guarded; so is what threads beyond the edge of the grid may come to.
+    let stage = folder.file("stage.inv", STAGE);
+    let code = emitted(&stage, "msl", true);
+    assert!(
+        code.starts_with("// open @stage: 2 of 4 accesses in bounds"),
+        "{code}"
+    );
+    assert!(code.contains("\n// Every access is guarded.\n"), "{code}");
+    let part = folder.file("part.inv", PART);
+    let (out, _) = expect(0, &["prove", text(&part)]);
+    assert!(out.starts_with("proved @part: "), "{out}");
+    let code = emitted(&part, "msl", true);
+    assert!(code.starts_with("// open @part: "), "{code}");
+    let (_, err) = expect(2, &["emit", text(&scale), "--target", "llvm", "--prove"]);
+    assert!(
+        err.contains("only MSL and WGSL are written without guards"),
+        "{err}"
+    );
+}
+
+/// A component beyond the last is allowed.
+const PART: &str = "\
+kernel @part(%y: device write f32, %k: u32) allow(out_of_bounds_loads) {
+    %i = thread_position_in_grid x
+    %one = const f32 1.0
+    %v = construct f32x4 %one, %one, %one, %one
+    %w = extract %v, %k
+    store %y[%i], %w
+}
+";

@@ -32,8 +32,8 @@ pub struct MslOptions {
     pub language: Language,
     /// How async copies are made.
     pub async_copies: AsyncCopies,
-    /// Whether accesses are guarded. Without guards an access out of bounds is undefined: only for
-    /// measuring what guards cost.
+    /// Whether accesses are guarded. Without guards an access out of bounds is undefined: for kernels of which it is
+    /// proved that none is, and for measuring what guards cost.
     pub guards: bool,
     /// The threadgroup size, if the host knows it and the kernel does not fix one.
     pub threadgroup_size: Option<[u32; 3]>,

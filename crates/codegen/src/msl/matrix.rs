@@ -118,7 +118,8 @@ static inline uint2 invar_matrix_entry(uint lane) {
         let inside = if guards {
             "index >= 0 && row >= 0 && ulong(index + 7 * row + 7) < length"
         } else {
-            "true"
+            // Rows that go backwards are not Metal's.
+            "row >= 0"
         };
         if load {
             self.helpers.add(&format!("matrix load {space} {ty}"), || {

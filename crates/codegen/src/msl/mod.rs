@@ -15,7 +15,8 @@
 //! - the compiler is not in fast-math mode: what the text says by `#pragma` from Metal 3.2 on is to be
 //!   set by the host before (A9).
 //!
-//! Invariants: every access is guarded by one value of its index (B1 to B5); a load from memory that others
+//! Invariants: every access is guarded by one value of its index (B1 to B5), unless the options say that all are
+//! in bounds; a load from memory that others
 //! may write, on whose value an index or a branch depends, is `volatile`, so that it happens once (B5, R2);
 //! what is written is the same for the same input; every name that is not the author's begins with
 //! `invar_`, is Metal's, or is one of `lengths`, `thread_count` and `lane_count`.

@@ -31,7 +31,7 @@ impl<'a> Quotes<'a> {
 /// A line that stays in a comment: without what ends a line in some language (WGSL also takes U+2028 and
 /// U+2029 for that), and without a backslash at the end, by which C++ takes the next line for more of it.
 /// Up to C++14 `??/` is another way to write a backslash.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let text: String = text
         .trim()
         .chars()

@@ -149,6 +149,9 @@ pub struct WgslOptions {
     pub texture_formats: Vec<(usize, PixelFormat)>,
     /// `Scalar` parameters of which every dispatch gives this value ([`fix_scalars`](crate::passes::rows::fix_scalars)).
     pub fixed_scalars: Vec<(usize, Const)>,
+    /// Whether accesses to elements are guarded. Without guards one out of bounds is undefined: for kernels of which
+    /// it is proved that none is. Where threads beyond the edge of the grid go along, guards stay.
+    pub guards: bool,
 }
 
 impl WgslOptions {
@@ -167,6 +170,7 @@ impl WgslOptions {
             keep_bindings: false,
             texture_formats: Vec::new(),
             fixed_scalars: Vec::new(),
+            guards: true,
         }
     }
 }

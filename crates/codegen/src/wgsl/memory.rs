@@ -51,6 +51,22 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether accesses are guarded. Threads beyond the edge of the grid may have any index.
+    fn has_guards(&self) -> bool {
+        self.options.guards || self.surplus
+    }
+
+    /// What a helper does: its access if the conditions hold, if there are any, and else what comes then.
+    fn guarded(conditions: &[String], access: &str, otherwise: &str) -> String {
+        match conditions {
+            [] => access.to_string(),
+            conditions => {
+                let all = conditions.join(" && ");
+                format!("    if ({all}) {{\n{access}    }}\n{otherwise}")
+            }
+        }
+    }
+
     /// Whether other threads see the object.
     fn is_shared(&self, memory: Memory) -> bool {
         self.module
@@ -119,10 +135,14 @@ impl Writer<'_> {
         let mut way = Way {
             tag: String::new(),
             params: vec!["i".to_string()],
-            inside: vec![format!("i < {}", self.length(memory))],
+            inside: Vec::new(),
             at: times("i", units(&element)),
             ty: Type::U32,
         };
+        let guards = self.has_guards();
+        if guards {
+            way.inside.push(format!("i < {}", self.length(memory)));
+        }
         for step in steps {
             element = match (&element, step) {
                 (ElementType::Struct(id), Some(field)) => {
@@ -157,7 +177,9 @@ impl Writer<'_> {
                         }
                     };
                     let name = format!("k{}", way.params.len() - 1);
-                    way.inside.push(format!("{name} < {count}u"));
+                    if guards {
+                        way.inside.push(format!("{name} < {count}u"));
+                    }
                     way.at = format!("{} + {}", way.at, times(&name, units(&part)));
                     way.tag.push_str("_at");
                     way.params.push(name);
@@ -300,18 +322,17 @@ impl Writer<'_> {
                     let scalar = way.ty.component_scalar();
                     let unit = w.unit(object, scalar);
                     let loads: Vec<String> = (0..u64::from(way.ty.component_count()))
-                        .map(|c| w.load_location(storage, &array, &plus(&at.name, c * unit), scalar))
+                        .map(|c| {
+                            w.load_location(storage, &array, &plus(&at.name, c * unit), scalar)
+                        })
                         .collect();
                     assemble(way.ty, &loads)
                 }
             };
-            format!(
-                "fn {name}({}) -> {ty} {{\n    if ({}) {{\n{}        return {value};\n    }}\n    return {};\n}}\n",
-                declare(&way.params),
-                way.inside.join(" && "),
-                at.statement,
-                w.zero(way.ty),
-            )
+            let access = format!("{}        return {value};\n", at.statement);
+            let otherwise = format!("    return {};\n", w.zero(way.ty));
+            let body = Self::guarded(&way.inside, &access, &otherwise);
+            format!("fn {name}({}) -> {ty} {{\n{body}}}\n", declare(&way.params))
         });
         name
     }
@@ -342,13 +363,12 @@ impl Writer<'_> {
                 }
             };
             let stores: Vec<String> = stores.iter().map(|s| format!("        {s}\n")).collect();
+            let access = [at.statement, stores.concat()].concat();
             format!(
-                "fn {name}({}, value: {}) {{\n    if ({}) {{\n{}{}    }}\n}}\n",
+                "fn {name}({}, value: {}) {{\n{}}}\n",
                 declare(&way.params),
                 wgsl_type(way.ty),
-                inside.join(" && "),
-                at.statement,
-                stores.concat(),
+                Self::guarded(&inside, &access, ""),
             )
         });
         name
@@ -377,11 +397,10 @@ impl Writer<'_> {
             };
             let existing = if load { Vec::new() } else { w.may_write(memory) };
             let exists: String = existing.iter().map(|e| format!("{e} && ")).collect();
-            text.push_str(&format!("    let whole = {length} / {n}u;\n"));
             // Whole groups.
-            text.push_str(&format!("    if ({exists}i < whole) {{\n"));
+            let mut access = String::new();
             if !whole {
-                text.push_str(&format!("        let at = {first};\n"));
+                access.push_str(&format!("        let at = {first};\n"));
             }
             if load {
                 let value = if whole {
@@ -392,17 +411,26 @@ impl Writer<'_> {
                         .collect();
                     assemble(vector, &loads)
                 };
-                text.push_str(&format!("        return {value};\n    }}\n    var value = {ty}();\n"));
+                access.push_str(&format!("        return {value};\n"));
             } else if whole {
-                text.push_str(&format!("        {array}[i] = value;\n        return;\n    }}\n"));
+                access.push_str(&format!("        {array}[i] = value;\n        return;\n"));
             } else {
                 for c in 0..u64::from(n) {
                     let part = format!("value.{}", COMPONENTS[c as usize]);
                     for s in w.store_location(memory, storage, &at(c), scalar, &part) {
-                        text.push_str(&format!("        {s}\n"));
+                        access.push_str(&format!("        {s}\n"));
                     }
                 }
-                text.push_str("        return;\n    }\n");
+                access.push_str("        return;\n");
+            }
+            if !w.has_guards() {
+                // Then all groups are whole.
+                return format!("{text}{access}}}\n");
+            }
+            text.push_str(&format!("    let whole = {length} / {n}u;\n"));
+            text.push_str(&format!("    if ({exists}i < whole) {{\n{access}    }}\n"));
+            if load {
+                text.push_str(&format!("    var value = {ty}();\n"));
             }
             // The last group, if it is not whole. Never has it its last element.
             text.push_str(&format!(
@@ -658,11 +686,12 @@ impl Writer<'_> {
                     format!("    return {};\n", zero(way.ty)),
                 ),
             };
-            format!(
-                "fn {name}({params}){result} {{\n    if ({}) {{\n{}{body}    }}\n{nothing}}}\n",
-                inside.join(" && "),
-                at.statement,
-            )
+            // A loop that only returns ends is followed by a result all the same.
+            let is_loop = body.ends_with("}\n");
+            let end = if inside.is_empty() && is_loop { nothing.as_str() } else { "" };
+            let access = [at.statement.as_str(), &body, end].concat();
+            let body = Self::guarded(&inside, &access, &nothing);
+            format!("fn {name}({params}){result} {{\n{body}}}\n")
         });
         name
     }

@@ -18,7 +18,7 @@
 //! Invariants
 //! - Every guard (B1 to B4) is ours and stands in the helper that makes the access, which gets the
 //!   index by value: guard and access use one value (B5). The module may be compiled without the
-//!   target's own checks.
+//!   target's own checks. There are none where the options say that all accesses are in bounds.
 //! - Memory that is written, and from which a plain load reaches an index, a bound or a branch, is made
 //!   of atomics, so that no compiler may load it twice (B5, R2).
 //! - Threads are numbered by X2, and positions follow from the number. Whole workgroups of one dimension

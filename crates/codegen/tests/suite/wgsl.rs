@@ -158,6 +158,10 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
                     let full = write(&module, &kernel.name, &options)
                         .unwrap_or_else(|e| panic!("{name}: {e}"));
                     validate(&full.text).unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", full.text));
+                    options.guards = false;
+                    let bare = write(&module, &kernel.name, &options)
+                        .unwrap_or_else(|e| panic!("{name}: {e}"));
+                    validate(&bare.text).unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", bare.text));
                     written += 1;
                 }
                 Err(Diagnostics(errors)) => {
