@@ -568,9 +568,7 @@ def _kernel(function, args, kwargs):
         node, why = source.scope.refused
         t.place = source.filename, node
         raise _trace.error(why)
-    frame = Frame("function")
-    frame.kernel = True
-    t.frames.append(frame)
+    t.frames.append(Frame("kernel"))
     t.functions.append(source.node)
     root = Region()
     t.regions.append(root)

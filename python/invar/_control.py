@@ -53,14 +53,13 @@ UNREACHABLE = Signal("unreachable")
 
 class Frame:
     """A branch, loop or function around the current line. ``kind`` is ``if``, ``with``, ``loop`` (of
-    the kernel), ``unrolled``, ``round`` (of an unrolled loop), ``finally`` or ``function``."""
+    the kernel), ``unrolled``, ``round`` (of an unrolled loop), ``finally``, ``function``, or ``kernel``,
+    which is left for good."""
 
     def __init__(self, kind, jumps=(), where="", final=None):
         self.kind, self.where, self.final = kind, where, final
         #: The jumps in its syntax that lead to it, and its IR loop.
         self.jumps, self.loop = jumps, None
-        #: Whether it is the kernel itself, which is left for good.
-        self.kernel = False
 
 
 # ---- places that change ----
@@ -500,14 +499,14 @@ def jump(signal):
         if not t.builder.terminated():
             t.emit("return_")
         return
-    wanted = ("function",) if signal.kind == "return" else ("loop", "unrolled")
+    wanted = ("function", "kernel") if signal.kind == "return" else ("loop", "unrolled")
     index = max(i for i, frame in enumerate(t.frames) if frame.kind in wanted)
     target = t.frames[index]
     if target.kind == "unrolled" and signal.kind == "continue":
         index = max(i for i, frame in enumerate(t.frames) if frame.kind == "round")
         target = t.frames[index]
     for i in range(len(t.frames) - 1, index, -1):
-        if t.frames[i].loop is not None and not target.kernel:
+        if t.frames[i].loop is not None and target.kind != "kernel":
             break
         if t.frames[i].kind == "finally":
             # What is done here is done in a branch, for those threads that jump.
@@ -517,7 +516,7 @@ def jump(signal):
             jump(signal)
             t.frames = frames
             return
-    if target.kernel:
+    if target.kind == "kernel":
         check_kernel_return(signal)
         t.emit("return_")
         return
@@ -624,7 +623,7 @@ def enclose(statement_jumps):
         if t.frames[start].kind == "function":
             break
     for frame in t.frames[start:]:
-        if frame.loop is None and frame.jumps and not frame.kernel:
+        if frame.loop is None and frame.jumps:
             first = t.builder.value_count()
             open_region()
             frame.loop = Loop(frame.kind, first)

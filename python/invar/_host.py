@@ -8,6 +8,7 @@ function knows no bfloat16. Absent: what a kernel makes of an array (``_argument
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from typing import Any
 
@@ -143,15 +144,6 @@ def _not_written(x, flags):
     return None
 
 
-def _compact(shape, dtype):
-    """The strides in bytes of a contiguous array."""
-    strides, stride = [], dtype.itemsize
-    for n in reversed(shape):
-        strides.append(stride)
-        stride *= n
-    return strides[::-1]
-
-
 def from_dlpack(x, copy=False):
     """An object of DLPack's protocol as an array on its memory; with ``copy`` on a copy that it makes,
     where its memory is not the CPU's."""
@@ -188,17 +180,17 @@ def from_dlpack(x, copy=False):
         raise BufferError(f"its type has code {tensor.code} and {tensor.bits} bits")
     if tensor.lanes != 1:
         raise BufferError(f"its elements have {tensor.lanes} lanes")
-    shape = tensor.shape[: tensor.ndim]
-    strides = _compact(shape, dtype)
-    if tensor.strides:
-        strides = [n * dtype.itemsize for n in tensor.strides[: tensor.ndim]]
+    shape, strides = tensor.shape[: tensor.ndim], None
     if 0 in shape:
         return np.zeros(shape, dtype)
     if not tensor.data:
         raise BufferError("it has no memory")
-    if min(strides, default=0) < 0:
-        raise BufferError("its strides are negative")
-    extent = dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides))
+    extent = math.prod(shape) * dtype.itemsize
+    if tensor.strides:
+        strides = [n * dtype.itemsize for n in tensor.strides[: tensor.ndim]]
+        if min(strides, default=0) < 0:
+            raise BufferError("its strides are negative")
+        extent = dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides))
     memory = (ctypes.c_char * extent).from_address(tensor.data + tensor.byte_offset)
     # The capsule frees the memory when nothing refers to it any more.
     memory.capsule = capsule

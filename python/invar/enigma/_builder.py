@@ -86,9 +86,7 @@ class KernelBuilder:
             declared(trace, name, _typing.type_of(ty))
             for name, _, ty in sorted(self.args, key=lambda arg: arg[1])
         ]
-        frame = _control.Frame("function")
-        frame.kernel = True
-        trace.frames.append(frame)
+        trace.frames.append(_control.Frame("kernel"))
 
     def __exit__(self, kind, *_):
         trace = _trace.current()
