@@ -30,6 +30,8 @@ _ASSERT = (
     "leave bounds and races to iv.check(...)"
 )
 
+_NOTHING = "a kernel returns nothing: write results to a buffer"
+
 #: Not the author's to catch.
 _OURS = KernelError, _control._Again
 
@@ -158,7 +160,9 @@ class Body(Expressions):
     def Return(self, node):
         value = None if node.value is None else self.eval(node.value)
         self.at(node)
-        return Signal("return", value, None if value is None else _trace.here())
+        if value is not None and len(_trace.current().functions) == 1:
+            raise _trace.error(_NOTHING)
+        return Signal("return", value)
 
     def Break(self, node):
         return BREAK
@@ -574,8 +578,8 @@ def _kernel(function, args, kwargs):
     t.regions.append(root)
     try:
         signal = _run(source, source.bind(args, kwargs))
-        if signal is not None and signal is not UNREACHABLE:
-            _control.check_kernel_return(signal)
+        if signal is not None and signal.value is not None:
+            raise _trace.error(_NOTHING)  # A lambda gives what it holds.
     finally:
         for region in reversed(t.regions[1:]):
             _control.undo(region)

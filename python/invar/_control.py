@@ -42,8 +42,8 @@ MISSING = object()
 class Signal:
     """How a block was left."""
 
-    def __init__(self, kind, value=None, place=None):
-        self.kind, self.value, self.place = kind, value, place
+    def __init__(self, kind, value=None):
+        self.kind, self.value = kind, value
 
 
 BREAK, CONTINUE = Signal("break"), Signal("continue")
@@ -517,17 +517,10 @@ def jump(signal):
             t.frames = frames
             return
     if target.kind == "kernel":
-        check_kernel_return(signal)
         t.emit("return_")
         return
     loops = [frame for frame in t.frames[index:] if frame.loop is not None]
     loops[-1].loop.leave(signal, None if loops[-1] is target else target)
-
-
-def check_kernel_return(signal):
-    """Refuses a kernel that returns something."""
-    if signal.value is not None:
-        raise _trace.error("a kernel returns nothing: write results to a buffer", signal.place)
 
 
 class Loop:
