@@ -339,6 +339,51 @@ def test_return_from_everywhere_in_a_helper():
     assert (run(k) == expect(model)).all()
 
 
+def test_branches_of_which_every_side_leaves():
+    def sign(n):
+        if n > 2:
+            return 10
+        else:
+            return 20
+
+    def first(n):
+        for j in range(3):
+            if n + j == 4:
+                return j
+            elif n + j > 4:
+                break
+            else:
+                continue
+        return 7
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        total = sign(i) + 100 * first(i)
+        for j in iv.range(10):
+            total += 1000
+            if j + i > 6:
+                break
+            else:
+                continue
+        if i > 30:
+            out[i] = -total
+            return
+        else:
+            out[i] = total
+            return
+
+    def model(i):
+        total = sign(i) + 100 * first(i)
+        for j in range(10):
+            total += 1000
+            if j + i > 6:
+                break
+        return -total if i > 30 else total
+
+    assert (run(k) == expect(model)).all()
+
+
 def test_return_from_a_loop_in_an_unrolled_loop_of_a_helper():
     def first(i):
         for j in range(3):
