@@ -57,6 +57,21 @@ def wait_for(array, launches):
             future.exception()
 
 
+def bound_by(kernel, names, args, kwargs, named):
+    """Arguments by the names of what they are for; ``named`` says what a keyword is for."""
+    if len(args) > len(names):
+        raise ArgumentError(
+            f"kernel `{kernel}` takes {len(names)} arguments ({', '.join(names)}), found {len(args)}"
+        )
+    bound = dict(zip(names, args))
+    for keyword, x in kwargs.items():
+        name = named(keyword)
+        if name in bound:
+            raise ArgumentError(f"kernel `{kernel}` got parameter `{name}` twice")
+        bound[name] = x
+    return bound
+
+
 def convert(steps, bound, copy=False):
     """The arguments as the extension takes them: an array's interface, bits, or a length; of a
     texture the interface and its size.

@@ -308,20 +308,14 @@ class Kernel:
     def bind(self, args, kwargs):
         """Arguments in the order of the parameters."""
         names = [p.name for p in self.params]
-        if len(args) > len(names):
-            raise ArgumentError(
-                f"kernel `{self.__name__}` takes {len(names)} arguments ({', '.join(names)}), "
-                f"found {len(args)}"
-            )
-        bound = dict(zip(names, args))
-        for name, value in kwargs.items():
-            if name not in names:
-                has = f"it has {', '.join(f'`{n}`' for n in names)}" if names else "it has none"
-                raise ArgumentError(f"kernel `{self.__name__}` has no parameter `{name}`; {has}")
-            if name in bound:
-                raise ArgumentError(f"kernel `{self.__name__}` got parameter `{name}` twice")
-            bound[name] = value
-        bound = {**self.defaults, **bound}
+
+        def named(name):
+            if name in names:
+                return name
+            has = f"it has {', '.join(f'`{n}`' for n in names)}" if names else "it has none"
+            raise ArgumentError(f"kernel `{self.__name__}` has no parameter `{name}`; {has}")
+
+        bound = {**self.defaults, **_arguments.bound_by(self.__name__, names, args, kwargs, named)}
         for name in names:
             if name not in bound:
                 method = ": a kernel is a function, not a method; write it outside of the class"

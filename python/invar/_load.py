@@ -280,29 +280,18 @@ class LoadedKernel:
 
     def for_arguments(self, args, kwargs):
         """The kernel, and arrays for its parameters."""
-        if len(args) > len(self.params):
-            names = ", ".join(v.name for v in self.params)
-            raise ArgumentError(
-                f"kernel `{self.__name__}` takes {len(self.params)} arguments ({names}), "
-                f"found {len(args)}"
-            )
         # The array at the end of a struct may be given by itself.
-        tails = {v.steps[-1].name: v for v in self.params if len(v.steps) == 2}
-        whole, alone = {v.name: x for v, x in zip(self.params, args)}, {}
-        for name, x in kwargs.items():
-            tail = tails.get(name)
-            into, key = (alone, name) if tail else (whole, self._variable(name).name)
-            if key in into:
-                raise ArgumentError(f"kernel `{self.__name__}` got parameter `{key}` twice")
-            into[key] = x
+        tails = [v.steps[-1].name for v in self.params if len(v.steps) == 2]
+        named = lambda name: name if name in tails else self._variable(name).name
+        given = _arguments.bound_by(self.__name__, [v.name for v in self.params], args, kwargs, named)
         bound = {}
         for variable in self.params:
-            if variable.name not in whole:
+            if variable.name not in given:
                 raise ArgumentError(f"kernel `{self.__name__}` needs an argument for `{variable.name}`")
-            self._bind(variable, whole[variable.name], alone, bound)
+            self._bind(variable, given[variable.name], given, bound)
         return self._compiled, [bound[step.name] for step in self._compiled.steps]
 
-    def _bind(self, variable, x, alone, bound):
+    def _bind(self, variable, x, given, bound):
         if len(variable.steps) == 1:
             (step,) = variable.steps
             if variable.format is not None and getattr(x, "format", variable.format) != variable.format:
@@ -312,9 +301,9 @@ class LoadedKernel:
             bound[step.name] = _arranged(step, x, variable.length)
             return
         head, tail = variable.steps
-        if tail.name in alone:
+        if tail.name in given:
             bound[head.name] = _arranged(head, x, 1)
-            bound[tail.name] = _arranged(tail, alone[tail.name], None)
+            bound[tail.name] = _arranged(tail, given[tail.name], None)
             return
         size = variable.head_bytes
         if type(x) is DeviceArray or isinstance(x, (Mapping, list, tuple, int, float, np.generic)):
