@@ -12,7 +12,7 @@ from . import _control, _ops, _trace
 from ._operators import give
 from ._views import VALUE_OPERATORS, RegisterLike, not_a_value
 from ._types import Type, element_of, type_named
-from ._values import Value, constant, describe, index_of, index_value, op, row_major, to_type
+from ._values import Value, constant, describe, index_of, index_value, op, plus, row_major, to_type
 
 __all__ = (
     "Pipeline RegisterTensor gemm pipeline register_tensor simdgroup_tile simdgroup_tile_store"
@@ -225,19 +225,22 @@ def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k:
         )
     a_row = (m if transpose_a else k) if a_row is None else a_row
     b_row = (k if transpose_b else n) if b_row is None else b_row
+
+    def accumulate(tile, row, column):
+        for step in range(0, k, 8):
+            left = [_factor(a, plus(row, r * 8), step, a_row, transpose_a) for r in range(len(tile))]
+            for j in range(len(tile[0])):
+                right = _factor(b, step, plus(column, j * 8), b_row, transpose_b)
+                for i, line in enumerate(tile):
+                    _control.store(line, j, _ops.simdgroup_multiply_accumulate(left[i], right, line[j]))
+
     if isinstance(c, list):
         if len(c) != m // 8 or any(len(row) != n // 8 for row in c):
             raise _trace.error(
                 f"iv.gemm() of {m} by {n} takes a tile of {m // 8} by {n // 8} matrices, found "
                 f"{len(c)} by {len(c[0]) if c else 0}"
             )
-        for step in range(0, k, 8):
-            left = [_factor(a, r * 8, step, a_row, transpose_a) for r in range(m // 8)]
-            for j in range(n // 8):
-                right = _factor(b, step, j * 8, b_row, transpose_b)
-                for i, row in enumerate(c):
-                    product = _ops.simdgroup_multiply_accumulate(left[i], right, row[j])
-                    _control.store(row, j, product)
+        accumulate(c, 0, 0)
         return
     c = _ops._memory(c)
     c_row = n if c_row is None else c_row
@@ -246,14 +249,11 @@ def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k:
     def tile(number):
         row, column = number // across * 8, number % across * 8
         at = _offset(c, row, column, c_row)
-        total = _ops.simdgroup_load(at, 0, c_row)
-        for step in range(0, k, 8):
-            left = _factor(a, row, step, a_row, transpose_a)
-            right = _factor(b, step, column, b_row, transpose_b)
-            total = _ops.simdgroup_multiply_accumulate(left, right, total)
+        total = _control.remember([_ops.simdgroup_load(at, 0, c_row)])
+        accumulate([total], row, column)
         # An element may be read by one lane and written by another (O6).
         _ops.simdgroup_barrier(c.space)
-        _ops.simdgroup_store(total, at, 0, c_row)
+        _ops.simdgroup_store(total[0], at, 0, c_row)
 
     first = op("simdgroup_index_in_threadgroup", [])
     count = op("simdgroups_per_threadgroup", [])
