@@ -98,6 +98,14 @@ def _result(name, imm, kinds):
     return result if result in _KNOWN else "Any"
 
 
+def _component(dim, which):
+    def get(self) -> u32:
+        return self(dim)
+
+    get.__doc__ = f"The {which} component."
+    return property(get)
+
+
 class Query:
     """A position or size: ``query("y")``, or ``query.y``, is a component, as ``u32``."""
 
@@ -112,20 +120,7 @@ class Query:
             raise _trace.error(f'iv.{self.__name__}({dim!r}): write "x", "y" or "z"')
         return op(self.__name__, [], (2, dim))
 
-    @property
-    def x(self) -> u32:
-        """The first component."""
-        return self("x")
-
-    @property
-    def y(self) -> u32:
-        """The second component."""
-        return self("y")
-
-    @property
-    def z(self) -> u32:
-        """The third component."""
-        return self("z")
+    x, y, z = map(_component, "xyz", ("first", "second", "third"))
 
     def __getattr__(self, name):
         raise no_attribute(f"iv.{self.__name__}", name, ": it has x, y and z")

@@ -15,11 +15,6 @@ from ._errors import Error, entries
 
 __all__ = "Buffer Constant Scalar Struct Threadgroup Type".split()
 
-_NUMPY = {
-    "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f16": np.float16, "f32": np.float32, "f64": np.float64,
-}  # fmt: skip
 _SCALARS = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64".split()
 
 _types = {}
@@ -90,7 +85,7 @@ class Type:
             except ImportError:
                 raise _refuse("bfloat16 arrays need the package ml_dtypes: install it") from None
             return np.dtype(ml_dtypes.bfloat16)
-        return np.dtype(_NUMPY[self.scalar.name])
+        return np.dtype("?" if self.is_bool else f"{self.scalar.name[0]}{self.bits // 8}")
 
 
 def _all_types():
@@ -117,14 +112,12 @@ def type_named(name):
 def scalar_of(dtype):
     """The scalar type of a NumPy dtype, or ``None``."""
     dtype = np.dtype(dtype)
-    if dtype.name == "bfloat16":
-        return type_named("bf16")
     if not dtype.isnative and dtype.itemsize > 1:
         return None
-    for name, known in _NUMPY.items():
-        if dtype == np.dtype(known):
-            return type_named(name)
-    return None
+    known = {"bfloat16": "bf16", "bool": "bool"}
+    ty = _types.get(known.get(dtype.name, f"{dtype.kind}{dtype.itemsize * 8}"))
+    # Other packages have types of the same kind and size that are others.
+    return ty if ty is not None and (ty.name == "bf16" or ty.numpy() == dtype) else None
 
 
 @entries
