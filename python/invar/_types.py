@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -164,20 +166,15 @@ class Struct:
         return hash((self.name, str(self.dtype)))
 
 
+@dataclass(frozen=True)
 class Array:
     """A fixed array in memory: ``f32[4]``."""
 
-    def __init__(self, element, length):
-        self.element, self.length = element, length
+    element: Any
+    length: int
 
     def __str__(self):
         return f"{self.element}[{self.length}]"
-
-    def __eq__(self, other):
-        return isinstance(other, Array) and str(self) == str(other)
-
-    def __hash__(self):
-        return hash(str(self))
 
 
 def element_alignment(element):
