@@ -28,6 +28,9 @@ EXAMPLES = [
     ("Sobel filter", "sobel.inv", None, "gallery/sobel.png",
      "The edges of the picture above. Neighbours beyond the border are the border's own points, chosen without a branch.",
      []),
+    ("Dots", "imageblock.inv", None, "gallery/dots.png",
+     "The first picture as a printer of dots would make it. A threadgroup keeps its square of the picture in an "
+     "[imageblock](textures.md#imageblocks), adds it up there and draws there.", []),
     ("Heat in a rod", "python/heat.py", "heat", "gallery/heat.png",
      "A rod with three hot places, time running down. A threadgroup makes eight steps in tiles that take turns; the "
      "halo around them is as wide as the steps that it makes.", []),
@@ -147,6 +150,10 @@ def draw():
                    height=size)
     edges = 255 - edges.reshape(size, size)
     png("sobel.png", edges, np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, 1))
+
+    subprocess.run([sys.executable, "-m", "invar", "run", str(ROOT / "examples" / "imageblock.inv"),
+                    "--arg", f"src=@{PICTURES}/mandelbrot.png", "--arg", f"dst=texture(rgba8unorm, {size}, {size})",
+                    "--out", f"dst=@{PICTURES}/dots.png"], check=True)
 
     sys.path.insert(0, str(ROOT / "examples" / "python"))
     import heat

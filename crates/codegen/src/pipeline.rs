@@ -20,6 +20,8 @@ use crate::wide_indices::legalize;
 /// A step of the way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Imageblocks become threadgroup arrays.
+    Imageblocks,
     /// `print` becomes stores into a buffer, the kernel's last parameter.
     Print,
     /// Products and sums become `fma` (A8).
@@ -56,6 +58,7 @@ pub enum Step {
 /// the same caches as the rest there, hence `Forward`; and LLVM leaves loads and stores of different arrays about where
 /// they stand, hence `Sink`.
 pub const CPU: &[Step] = &[
+    Step::Imageblocks,
     Step::Print,
     Step::Contract,
     Step::LegalizeWideIndices,
@@ -71,6 +74,7 @@ pub const CPU: &[Step] = &[
 
 /// That of the MSL writer. Metal's compiler optimises.
 pub const MSL: &[Step] = &[
+    Step::Imageblocks,
     Step::Print,
     Step::Contract,
     Step::LegalizeWideIndices,
@@ -79,6 +83,7 @@ pub const MSL: &[Step] = &[
 
 /// That of the WGSL writer. Drivers optimise, but know nothing of other threads of a dispatch.
 pub const WGSL: &[Step] = &[
+    Step::Imageblocks,
     Step::Print,
     Step::Contract,
     Step::FixScalars,
@@ -113,6 +118,7 @@ impl Step {
     /// Its name in documents.
     pub const fn name(self) -> &'static str {
         match self {
+            Step::Imageblocks => "imageblocks",
             Step::Print => "print",
             Step::Contract => "contract",
             Step::FixScalars => "fix-scalars",
@@ -190,6 +196,10 @@ impl<'a> Lowering<'a> {
             Ok(passes::run(module, 0, names, &options)?.0)
         };
         match step {
+            Step::Imageblocks => {
+                passes::imageblocks::lower(&mut module.kernels[0]);
+                Ok(module)
+            }
             Step::Print => Ok(print::expand(module, 0)?.0),
             Step::Contract => contract(module),
             Step::FixScalars => {

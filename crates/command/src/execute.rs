@@ -152,7 +152,10 @@ impl Proofs {
                 continue;
             };
             let is_shared = match info.space {
-                AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture => true,
+                AddressSpace::Device
+                | AddressSpace::Threadgroup
+                | AddressSpace::Texture
+                | AddressSpace::Imageblock => true,
                 AddressSpace::Thread | AddressSpace::Constant => false,
             };
             if !is_shared || !info.access.can_write() {

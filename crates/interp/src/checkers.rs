@@ -94,13 +94,22 @@ impl Observer for OutOfBoundsAccesses {
         };
         let found = of.entry(event.site).or_insert_with(|| {
             let thread = about.thread(event.who, event.lane);
-            let message = match event.object {
+            let object = event.object.map(|object| &about.objects[object as usize]);
+            let message = match object {
+                Some(ObjectInfo {
+                    name,
+                    imageblock: Some([width, height]),
+                    ..
+                }) if event.what == "element" => format!(
+                    "{thread} {} outside of imageblock `{name}`, which is {width} by {height}",
+                    if event.load { "reads" } else { "writes" },
+                ),
                 Some(object) => format!(
                     "{thread} {} {} {} of `{}`, which has {}",
                     if event.load { "reads" } else { "writes" },
                     event.what,
                     event.index,
-                    about.objects[object as usize].name,
+                    object.name,
                     event.length,
                 ),
                 None => format!(
@@ -252,7 +261,9 @@ impl UninitialisedReads {
                 AddressSpace::Device
                 | AddressSpace::Constant
                 | AddressSpace::Thread
-                | AddressSpace::Texture => 0,
+                | AddressSpace::Texture
+                // Kernels may count on its zeros (I2).
+                | AddressSpace::Imageblock => 0,
             });
             self.written[slot] = sizes.map(|n| vec![0; n as usize]).collect();
         }

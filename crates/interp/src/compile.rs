@@ -192,7 +192,7 @@ impl Compiler<'_> {
         let allocs = &self.kernel.allocs;
         let group_arrays = allocs
             .iter()
-            .filter(|a| a.space == AddressSpace::Threadgroup)
+            .filter(|a| a.space.is_of_threadgroup())
             .count() as u32;
         let mut group_params = 0;
         for (i, param) in self.kernel.params.iter().enumerate() {
@@ -227,7 +227,7 @@ impl Compiler<'_> {
             let extent = alloc.element.extent(&self.module.structs);
             let bytes = extent.map_or(0, |e| e.size_bytes) * u64::from(alloc.length);
             let slot = match alloc.space {
-                AddressSpace::Threadgroup => {
+                AddressSpace::Threadgroup | AddressSpace::Imageblock => {
                     group += 1;
                     Slot::Threadgroup(group - 1)
                 }
@@ -380,7 +380,8 @@ impl Compiler<'_> {
 
     /// Whether plain loads of an object, here, may be how a thread waits for another.
     fn may_wait(&self, memory: Memory) -> bool {
-        let shared = |space| matches!(space, AddressSpace::Device | AddressSpace::Threadgroup);
+        let shared =
+            |space: AddressSpace| space == AddressSpace::Device || space.is_of_threadgroup();
         let info = self.module.memory(self.kernel, memory);
         self.loops.iter().any(|l| !l.counted)
             && info.is_some_and(|m| shared(m.space) && m.access.can_write())

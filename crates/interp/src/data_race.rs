@@ -578,6 +578,7 @@ fn space_of(object: &ObjectInfo) -> Option<Space> {
         AddressSpace::Device => Some(Space::Device),
         AddressSpace::Threadgroup => Some(Space::Threadgroup),
         AddressSpace::Texture => Some(Space::Texture),
+        AddressSpace::Imageblock => Some(Space::Imageblock),
         AddressSpace::Constant | AddressSpace::Thread => None,
     }
 }

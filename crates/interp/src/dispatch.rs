@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use invar_ir::texture::component;
 use invar_ir::{
-    Access, AddressSpace, Const, ConstantKey, Diagnostic, Diagnostics, ElementType, InstKind,
-    Kernel, Memory, Module, Param, ParamKind, Rule, SamplerSource, Scalar, TextureAccess,
-    TextureFunction, TextureType, Type,
+    Access, Const, ConstantKey, Diagnostic, Diagnostics, ElementType, InstKind, Kernel, Memory,
+    Module, Param, ParamKind, Rule, SamplerSource, Scalar, TextureAccess, TextureFunction,
+    TextureType, Type,
 };
 use invar_texture::{PixelFormat, Sampler, TextureShape};
 
@@ -475,7 +475,7 @@ fn threadgroup_bytes<'a>(
     let arrays = kernel
         .allocs
         .iter()
-        .filter(|a| a.space == AddressSpace::Threadgroup)
+        .filter(|a| a.space.is_of_threadgroup())
         .map(|a| u128::from(size(&a.element)) * u128::from(a.length));
     let params = kernel
         .params

@@ -53,9 +53,13 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 memory,
                 name: info.as_ref().map_or(String::new(), |i| i.name.to_string()),
                 space: info.as_ref().map_or(AddressSpace::Constant, |i| i.space),
-                writable: !scalar_param && info.is_some_and(|i| i.access.can_write()),
+                writable: !scalar_param && info.as_ref().is_some_and(|i| i.access.can_write()),
                 length: *length,
                 texture,
+                imageblock: info
+                    .as_ref()
+                    .filter(|i| i.space == AddressSpace::Imageblock)
+                    .map(|_| kernel.imageblock_size()),
                 element_locations: object.element_locations,
                 parts,
                 scalars: object.locations.iter().map(|(_, s)| *s).collect(),

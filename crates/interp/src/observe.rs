@@ -90,6 +90,8 @@ pub struct ObjectInfo {
     pub length: u64,
     /// Of a texture, its size.
     pub texture: Option<TextureShape>,
+    /// Of an imageblock, its width and height.
+    pub imageblock: Option<[u32; 2]>,
     /// Locations (scalars, L1) in an element.
     pub element_locations: u64,
     /// How to call each location of an element: `""`, `.x`, `.position[2]`.
@@ -99,14 +101,23 @@ pub struct ObjectInfo {
 }
 
 impl ObjectInfo {
-    /// How a location is called: `x[17].position[2]`, of a texture `image[3, 4].x`.
+    /// How a location is called: `x[17].position[2]`, of a texture or an imageblock `image[3, 4].x`.
     pub fn location_name(&self, location: u64) -> String {
         let element = location / self.element_locations.max(1);
         let part = (location % self.element_locations.max(1)) as usize;
         let part = self.parts.get(part).map_or("", String::as_str);
-        match self.texture {
-            Some(shape) => format!("{}{}{part}", self.name, texel_name(shape, element)),
-            None => format!("{}[{element}]{part}", self.name),
+        match (self.texture, self.imageblock) {
+            (Some(shape), _) => format!("{}{}{part}", self.name, texel_name(shape, element)),
+            (None, Some([width, _])) => {
+                let width = u64::from(width.max(1));
+                format!(
+                    "{}[{}, {}]{part}",
+                    self.name,
+                    element % width,
+                    element / width
+                )
+            }
+            (None, None) => format!("{}[{element}]{part}", self.name),
         }
     }
 }
@@ -289,10 +300,13 @@ pub trait Observer {
     /// Whether it wants to see the accesses to an object. An object that no observer wants costs
     /// nothing; asked once, after [`Observer::begin`].
     fn wants(&self, object: &ObjectInfo) -> bool {
-        matches!(
-            object.space,
-            AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture
-        )
+        match object.space {
+            AddressSpace::Device
+            | AddressSpace::Threadgroup
+            | AddressSpace::Texture
+            | AddressSpace::Imageblock => true,
+            AddressSpace::Constant | AddressSpace::Thread => false,
+        }
     }
     /// The run begins.
     ///

@@ -229,7 +229,7 @@ pub(crate) fn lengths(program: &Program, args: &[Arg]) -> Vec<u64> {
     let arrays: Vec<u64> = kernel
         .allocs
         .iter()
-        .filter(|a| a.space == invar_ir::AddressSpace::Threadgroup)
+        .filter(|a| a.space.is_of_threadgroup())
         .map(|a| a.length.into())
         .collect();
     let params = kernel

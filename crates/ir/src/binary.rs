@@ -19,7 +19,8 @@
 //! requires something or has collectives over the active threads, and then which of the two kinds of
 //! collectives it has: version 3 is with the one, version 4 with both, and a module without either is of
 //! version 2. One with textures is of version 5, which has both always, and one with bindings of version 6, where
-//! each kernel's bindings, one a parameter, come last. A change to a type of the crate that is
+//! each kernel's bindings, one a parameter, come last, and one with imageblocks, which are arrays in a space that
+//! earlier versions lack, of version 7, which has all of these. A change to a type of the crate that is
 //! written here, or the order of its variants, needs a new `VERSION`;
 //! `the_form_does_not_change` sees to it.
 
@@ -40,7 +41,9 @@ use crate::types::{ElementType, Type};
 /// What every encoding begins with.
 pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
-const VERSION: u64 = 6;
+const VERSION: u64 = 7;
+/// That of a module without imageblocks, with bindings.
+const VERSION_WITH_BINDINGS: u64 = 6;
 /// That of a module without bindings, with textures.
 const VERSION_WITH_TEXTURES: u64 = 5;
 /// That of a module without textures, with collectives over the active threads.
@@ -110,8 +113,10 @@ fn encoded(module: &Module) -> Vec<u8> {
     let requires = kernels.iter().any(|k| !k.requires.is_empty());
     let active = kernels.iter().any(|k| k.active_collectives);
     let bound = |k: &Kernel| k.params.iter().any(|p| p.binding.is_some());
-    let version = if kernels.iter().any(bound) {
+    let version = if kernels.iter().any(Kernel::has_imageblocks) {
         VERSION
+    } else if kernels.iter().any(bound) {
+        VERSION_WITH_BINDINGS
     } else if kernels.iter().any(Kernel::has_textures) {
         VERSION_WITH_TEXTURES
     } else if active {
@@ -152,7 +157,7 @@ fn encoded(module: &Module) -> Vec<u8> {
         if version >= VERSION_WITH_ACTIVE {
             write(&mut out, &kernel.active_collectives);
         }
-        if version == VERSION {
+        if version >= VERSION_WITH_BINDINGS {
             let bindings: Vec<Option<Binding>> = kernel.params.iter().map(|p| p.binding).collect();
             write(&mut out, &bindings);
         }
@@ -333,7 +338,7 @@ impl<'a> Reader<'a> {
             if version >= VERSION_WITH_ACTIVE {
                 kernel.active_collectives = self.part()?;
             }
-            if version == VERSION {
+            if version >= VERSION_WITH_BINDINGS {
                 let bindings: Vec<Option<Binding>> = self.part()?;
                 if bindings.len() != kernel.params.len() {
                     return Err(format!(

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::imageblock_formats::Imageblocks;
 use crate::inst::{
     AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MAX_NESTING, MatrixPlace, Memory,
     Order, Place, Region, Scope, Spaces, Step, Value, ValueInfo, Values,
@@ -52,6 +53,7 @@ pub struct KernelBuilder {
     span: Span,
     names: HashMap<Arc<str>, u32>,
     errors: Vec<Diagnostic>,
+    pub(crate) imageblocks: Imageblocks,
     /// Values that could not be built, which has been reported.
     poison: HashSet<Value>,
 }
@@ -81,6 +83,7 @@ impl KernelBuilder {
             span: Span::NONE,
             names: HashMap::new(),
             errors: Vec::new(),
+            imageblocks: Imageblocks::default(),
             poison: HashSet::new(),
         }
     }
@@ -369,16 +372,26 @@ impl KernelBuilder {
         element: ElementType,
         length: u32,
     ) -> Memory {
+        let id = self.declare_array(name, space, element, length);
+        self.push(InstKind::Alloc(id), &[]);
+        Memory::Alloc(id)
+    }
+
+    pub(crate) fn declare_array(
+        &mut self,
+        name: &str,
+        space: AddressSpace,
+        element: ElementType,
+        length: u32,
+    ) -> u32 {
         let name = self.unique_name(if name.is_empty() { "array" } else { name });
-        let id = self.kernel.allocs.len() as u32;
         self.kernel.allocs.push(Alloc {
             name,
             space,
             element,
             length,
         });
-        self.push(InstKind::Alloc(id), &[]);
-        Memory::Alloc(id)
+        self.kernel.allocs.len() as u32 - 1
     }
 
     /// Requires something of every launch (S5), in the author's names: what `requires(...)` takes in the
@@ -679,7 +692,10 @@ impl KernelBuilder {
     /// ```
     pub fn load(&mut self, place: Place) -> Value {
         match self.checked_place(&place) {
-            Some(ty) => self.push1(InstKind::Load(place), ty),
+            Some(ty) => {
+                let loaded = self.push1(InstKind::Load(place.clone()), ty);
+                self.decoded(&place, loaded)
+            }
             None => self.poison(Type::F32),
         }
     }
@@ -695,6 +711,7 @@ impl KernelBuilder {
     /// k.store(Place::element(y, i), v);
     /// ```
     pub fn store(&mut self, place: Place, value: Value) {
+        let value = self.encoded(&place, value);
         self.push(InstKind::Store { place, value }, &[]);
     }
 
@@ -1052,6 +1069,7 @@ impl KernelBuilder {
             region.insts.truncate(mark.insts);
         }
         self.kernel.allocs.truncate(mark.allocs);
+        self.imageblocks.keep(mark.allocs as u32);
         self.errors.truncate(mark.errors);
     }
 
@@ -1384,6 +1402,10 @@ impl KernelBuilder {
             self.push(InstKind::Return, &[]);
         }
         self.kernel.body = self.regions.swap_remove(0);
+        self.kernel
+            .body
+            .insts
+            .splice(0..0, self.imageblocks.declared);
         // Poison fits wherever an index, the commonest operand, is expected.
         for value in &self.poison {
             self.kernel.values[value.0 as usize].ty = Type::U32;

@@ -6,6 +6,7 @@
 //! - [`types`], [`memory_layout`]: types of values and of memory, and how elements lie in memory;
 //! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
 //! - [`inst`], [`module`]: structured SSA;
+//! - [`imageblock`]: what of imageblocks is written out when a kernel is built;
 //! - [`mod@texture`]: textures and the functions that reach them;
 //! - [`operands`], [`effects`]: what instructions are made of, and what they do: what passes ask;
 //! - [`builder`]: the one way in;
@@ -23,6 +24,8 @@ pub mod contract;
 pub mod diagnostic;
 pub mod effects;
 pub mod expand;
+pub mod imageblock;
+mod imageblock_formats;
 pub mod inst;
 pub mod literal;
 pub mod memory_layout;
@@ -46,6 +49,7 @@ pub mod verify;
 pub use builder::{KernelBuilder, Mark};
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
 pub use effects::{AccessMode, Elements, Exit, Exits, MemoryAccess};
+pub use imageblock::ImageblockSlice;
 pub use inst::{
     AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Order, Place,
     Region, Scope, Spaces, Step, Value, ValueInfo, Values, Width,

@@ -133,6 +133,8 @@ pub enum AddressSpace {
     /// Textures: device memory that is reached only through functions, and that barriers order by a flag of
     /// its own.
     Texture,
+    /// Imageblocks: one threadgroup's, an element for each of its positions, and ordered by a flag of its own.
+    Imageblock,
 }
 
 impl AddressSpace {
@@ -144,7 +146,13 @@ impl AddressSpace {
             AddressSpace::Threadgroup => "threadgroup",
             AddressSpace::Thread => "thread",
             AddressSpace::Texture => "texture",
+            AddressSpace::Imageblock => "imageblock",
         }
+    }
+
+    /// Whether each threadgroup has its own, as long as it runs.
+    pub const fn is_of_threadgroup(self) -> bool {
+        matches!(self, AddressSpace::Threadgroup | AddressSpace::Imageblock)
     }
 
     /// The barrier flag that orders this space, if it needs any.
@@ -153,6 +161,7 @@ impl AddressSpace {
             AddressSpace::Device => Some(Spaces::DEVICE),
             AddressSpace::Threadgroup => Some(Spaces::THREADGROUP),
             AddressSpace::Texture => Some(Spaces::TEXTURE),
+            AddressSpace::Imageblock => Some(Spaces::IMAGEBLOCK),
             AddressSpace::Constant | AddressSpace::Thread => None,
         }
     }
@@ -217,7 +226,7 @@ pub enum ParamKind {
 pub struct Alloc {
     /// The name, unique in the kernel.
     pub name: Arc<str>,
-    /// `Threadgroup` or `Thread`.
+    /// `Threadgroup`, `Thread` or `Imageblock`.
     pub space: AddressSpace,
     /// What one element is.
     pub element: ElementType,

@@ -607,7 +607,9 @@ impl<'a> Walk<'a> {
             (AddressSpace::Device, _) => (info.access == Access::Read).then_some(FREE),
             (AddressSpace::Thread, Memory::Alloc(alloc)) => Some(self.array(alloc)),
             (AddressSpace::Thread, Memory::Param(_) | Memory::Constant(_))
-            | (AddressSpace::Threadgroup | AddressSpace::Texture, _) => None,
+            | (AddressSpace::Threadgroup | AddressSpace::Texture | AddressSpace::Imageblock, _) => {
+                None
+            }
         }
     }
 

@@ -279,7 +279,7 @@ impl<'k> Subject<'k> {
             }
             _flat => {}
         });
-        let threadgroup_memory = |memory: AddressSpace| memory == AddressSpace::Threadgroup;
+        let threadgroup_memory = AddressSpace::is_of_threadgroup;
         flat &= !kernel.allocs.iter().any(|a| threadgroup_memory(a.space));
         flat &= !(kernel.params.iter()).any(|p| matches!(p.kind, ParamKind::Threadgroup { .. }));
         let mut unused = [0, 1, 2].map(|d| !asked[d] && !wide[d]);
@@ -942,6 +942,7 @@ impl<'k> Subject<'k> {
             AddressSpace::Threadgroup,
             AddressSpace::Device,
             AddressSpace::Texture,
+            AddressSpace::Imageblock,
         ];
         for space in spaces {
             let of_space: Vec<usize> = (0..self.sites.len())
@@ -989,7 +990,7 @@ impl<'k> Subject<'k> {
                     }
                 }
             }
-            if space != AddressSpace::Threadgroup {
+            if !space.is_of_threadgroup() {
                 for (i, a) in of_space.iter().enumerate() {
                     for b in &of_space[i..] {
                         if Subject::conflict(&self.sites[*a], &self.sites[*b]) {

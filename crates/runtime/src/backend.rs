@@ -98,6 +98,11 @@ pub(crate) trait Backend: Any + Send + Sync {
         false
     }
 
+    /// Whether it knows imageblocks; else it gets kernels without any, where they are threadgroup arrays.
+    fn has_imageblocks(&self) -> bool {
+        false
+    }
+
     /// Whether it keeps itself what kernels print, for its report; else it never gets a kernel that prints.
     fn keeps_lines(&self) -> bool {
         false

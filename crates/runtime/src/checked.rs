@@ -129,6 +129,10 @@ impl Backend for Checked {
         true
     }
 
+    fn has_imageblocks(&self) -> bool {
+        true
+    }
+
     fn keeps_lines(&self) -> bool {
         true
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use invar_codegen::passes::imageblocks;
 use invar_codegen::passes::print::{self, Prints};
 use invar_interp::{Dispatch, check_arguments, check_grid, check_requirements};
 use invar_ir::room::{PASSES_BYTES, with_room};
@@ -121,6 +122,16 @@ impl Program {
             written_out = prints.map(|prints| (Source { module, kernel }, prints));
         }
         let runs = written_out.as_ref().map_or(&source, |(runs, _)| runs);
+        let mut without_imageblocks = None;
+        if runs.kernel().has_imageblocks() && !device.backend().has_imageblocks() {
+            let mut module = Module::clone(&runs.module);
+            imageblocks::lower(&mut module.kernels[runs.kernel]);
+            without_imageblocks = Some(Source {
+                module: Arc::new(verify(module)?),
+                kernel: runs.kernel,
+            });
+        }
+        let runs = without_imageblocks.as_ref().unwrap_or(runs);
         let executable = match runs.kernel().has_textures() && !device.backend().has_textures() {
             true => Runs::Formats(Box::new(ByFormats::new(runs, fixed))),
             false => Runs::Whole(device.backend().compile(runs, &fixed)?),

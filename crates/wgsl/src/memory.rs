@@ -155,7 +155,8 @@ impl<'a> Translator<'a> {
                 AddressSpace::Device
                 | AddressSpace::Constant
                 | AddressSpace::Thread
-                | AddressSpace::Texture,
+                | AddressSpace::Texture
+                | AddressSpace::Imageblock,
             )
             | None => Scope::Device,
         }

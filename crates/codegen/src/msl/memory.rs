@@ -61,6 +61,7 @@ impl Writer<'_> {
             AddressSpace::Threadgroup => "threadgroup",
             AddressSpace::Thread => "thread",
             AddressSpace::Texture => unreachable!("nothing points at a texel"),
+            AddressSpace::Imageblock => unreachable!("imageblocks became threadgroup arrays"),
         }
     }
 
@@ -294,7 +295,7 @@ impl Writer<'_> {
         let (space, read_only, _) = self.object_info(memory);
         let shared = match space {
             AddressSpace::Device => !read_only,
-            AddressSpace::Threadgroup => true,
+            AddressSpace::Threadgroup | AddressSpace::Imageblock => true,
             AddressSpace::Constant | AddressSpace::Thread | AddressSpace::Texture => false,
         };
         (shared && self.control_dependent.value(result)).then(|| self.qualifiers(memory))

@@ -21,7 +21,7 @@
 //! what is written is the same for the same input; every name that is not the author's begins with
 //! `invar_`, is Metal's, or is one of `lengths`, `thread_count` and `lane_count`.
 //!
-//! Deliberately absent: imageblocks, which the IR does not have yet; f64 and 64-bit
+//! Deliberately absent: Metal's imageblocks, as a kernel's became threadgroup arrays before this; f64 and 64-bit
 //! atomics but for `min` and `max` without a result, which Metal does not have; analysis of what need not
 //! be guarded beyond constant indices, since a guard costs next to nothing.
 //!

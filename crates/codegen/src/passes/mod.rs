@@ -22,6 +22,7 @@ mod dead;
 mod fold;
 mod forward;
 mod if_convert;
+pub mod imageblocks;
 mod induction;
 mod interior;
 mod invariant;

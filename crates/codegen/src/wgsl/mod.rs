@@ -607,7 +607,10 @@ impl<'a> Writer<'a> {
             let class = match info.space {
                 AddressSpace::Threadgroup => "workgroup",
                 AddressSpace::Thread => "private",
-                AddressSpace::Device | AddressSpace::Constant | AddressSpace::Texture => continue,
+                AddressSpace::Device
+                | AddressSpace::Constant
+                | AddressSpace::Texture
+                | AddressSpace::Imageblock => continue,
             };
             let object = self.plan.object(memory);
             let name = &self.names_of_memory[&memory];

@@ -12,6 +12,8 @@ kernel @k(%x: device read f32, %y: device read_write f32, %n: u32, %v: f32x2, %s
     store %y[%t], %a
 }
 kernel @fixed(%y: device write u32) threadgroup(8, 2) simdgroup(16) {
+}
+kernel @blocks(%n: u32, %a: imageblock f32x4(rgba8unorm), %b: imageblock u16) threadgroup(8, 2) {
 }";
     verify(text::parse("k.inv", source).expect("parses")).expect("verifies")
 }
@@ -102,6 +104,25 @@ fn s4_threadgroup_memory_has_a_limit() {
     huge[4] = Arg::ThreadgroupLength(u64::MAX);
     let message = outcome("k", Dispatch::linear(4, 4), huge, &options);
     assert!(message.contains("73786976294838206460 bytes"), "{message}");
+}
+
+#[test]
+fn m5_imageblocks_count_as_threadgroup_memory() {
+    let dispatch = Dispatch {
+        grid: Grid::Threads([1; 3]),
+        threadgroup: [8, 2, 1],
+    };
+    // Of 16 positions, codes of four bytes and numbers of two.
+    let [exact, less] = [96, 95].map(|bytes| Options {
+        threadgroup_memory_bytes: bytes,
+        ..Options::default()
+    });
+    let args = || vec![Arg::scalar(1u32)];
+    assert_eq!(outcome("blocks", dispatch, args(), &exact), "ok");
+    assert_eq!(
+        outcome("blocks", dispatch, args(), &less),
+        "invalid-argument: kernel `blocks` needs 96 bytes of threadgroup memory, more than the limit of 95"
+    );
 }
 
 #[test]

@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use invar_texture::{MAX_EXTENT, PixelFormat, Sampler, TextureShape};
+use invar_texture::{MAX_EXTENT, Sampler, TextureShape};
 
 use super::lexer::{Kind, Lexer, Name, field_text, shorten, span};
 use super::parser::{Parsed, Parser, nearest};
@@ -814,15 +814,7 @@ fn sampler(p: &mut Parser<'_>) -> Parsed<ExprKind> {
 /// The rest of a texture after its parenthesis.
 fn texture(p: &mut Parser<'_>, depth: usize) -> Parsed<ExprKind> {
     let start = p.token.start;
-    let Some(word) = p.word() else {
-        return p.unexpected("a pixel format, such as `rgba8unorm`");
-    };
-    let Some(format) = PixelFormat::from_name(word) else {
-        let names = PixelFormat::ALL.iter().map(|format| format.name());
-        let help = "formats are channels, bits of each and what they are, such as `rgba8unorm`";
-        return p.unknown(Rule::Syntax, "pixel format", word, names, help);
-    };
-    p.bump();
+    let format = p.pixel_format()?;
     let mut extents = [0; 2];
     for extent in &mut extents {
         p.expect(",")?;

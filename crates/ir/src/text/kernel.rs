@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
+use super::imageblock::{self, Imageblock};
 use super::lexer::{Kind, Name, field_text, name_text, shorten};
 use super::parser::{ACCESSES, Failed, Parsed, Parser};
 use crate::builder::{KernelBuilder, NESTING_HELP};
@@ -29,7 +30,7 @@ type Results = SmallVec<[Value; 1]>;
 
 /// What is known of a name.
 #[derive(Clone, Copy, Debug)]
-enum Known {
+pub(super) enum Known {
     /// A value.
     Value(Value),
     /// A buffer, a threadgroup parameter or an array.
@@ -43,7 +44,7 @@ enum Known {
 }
 
 /// A name at its definition.
-struct Defined<'a> {
+pub(super) struct Defined<'a> {
     name: Name<'a>,
     /// Whether it is the first of that name.
     first: bool,
@@ -66,6 +67,8 @@ pub(super) struct Body<'p, 'a> {
     unclosed: Option<Position>,
     /// Whether the statement before could not be read: it may have been meant to end its block.
     failed: bool,
+    /// Imageblocks among the parameters, which are declared once the attributes have said their size.
+    pub(super) imageblocks: Vec<Imageblock<'a>>,
 }
 
 impl<'p, 'a> Body<'p, 'a> {
@@ -79,6 +82,7 @@ impl<'p, 'a> Body<'p, 'a> {
             closed: HashSet::new(),
             unclosed: None,
             failed: false,
+            imageblocks: Vec::new(),
         }
     }
 
@@ -91,6 +95,7 @@ impl<'p, 'a> Body<'p, 'a> {
         if header.is_err() {
             self.parser.recover_header()?;
         }
+        self.imageblocks(header.is_ok());
         self.builder.kernel_mut().span = self.parser.span_from(start);
         self.body()
     }
@@ -144,7 +149,7 @@ impl<'p, 'a> Body<'p, 'a> {
     }
 
     /// Says what a name that was entered is.
-    fn define(&mut self, defined: &Defined<'a>, known: Known) {
+    pub(super) fn define(&mut self, defined: &Defined<'a>, known: Known) {
         if !defined.first {
             return;
         }
@@ -351,6 +356,9 @@ impl<'p, 'a> Body<'p, 'a> {
         let (name, at) = self.parser.value_name("`%` and a parameter's name")?;
         let text = self.memory_name(&name, at, "a parameter")?;
         let defined = self.reserve(name, at);
+        if self.parser.at(":") && self.parser.next_kind() == Kind::Word("imageblock") {
+            return self.imageblock(start, defined, text);
+        }
         let known = self.parameter_type(start, &text);
         let known = known.and_then(|known| self.binding(start).map(|()| known));
         self.define(&defined, known.unwrap_or(Known::Broken));
@@ -426,7 +434,7 @@ impl<'p, 'a> Body<'p, 'a> {
         })
     }
 
-    fn element_type(&mut self) -> Parsed<ElementType> {
+    pub(super) fn element_type(&mut self) -> Parsed<ElementType> {
         self.parser_with_module(|p| p.element_type())
     }
 
@@ -575,6 +583,13 @@ impl<'p, 'a> Body<'p, 'a> {
             self.parser.bump();
             return self.atomic(op, start);
         }
+        if imageblock::FUNCTIONS.contains(&word) {
+            self.parser.bump();
+            return self.imageblock_function(word, start);
+        }
+        if imageblock::OTHERS.contains(&word) {
+            return Err(self.no_coverage(word));
+        }
         if TextureFunction::NAMES.contains(&word) {
             self.parser.bump();
             return self.texture_function(word, start);
@@ -594,6 +609,7 @@ impl<'p, 'a> Body<'p, 'a> {
                     .map(Op::name)
                     .chain(InstKind::STRUCTURAL)
                     .chain(TextureFunction::NAMES)
+                    .chain(imageblock::FUNCTIONS)
                     .chain(atomics);
                 let help = "`invar ops` lists the operations";
                 self.parser
@@ -939,9 +955,16 @@ impl<'p, 'a> Body<'p, 'a> {
 
     /// `%x[%i]`, `%x[%i : 4]`, `%x[%i * 4]`, `%p[%i].position[%k]`.
     fn place(&mut self) -> Parsed<Option<Place>> {
+        let start = self.parser.token.start;
         let memory = self.memory()?;
         self.parser.expect("[")?;
-        let index = self.operand()?;
+        let mut index = self.operand()?;
+        if let Some(memory) = memory
+            && self.parser.at(",")
+            && self.is_imageblock(memory)
+        {
+            index = self.second_coordinate(start, memory, index)?;
+        }
         let mut path = SmallVec::new();
         // The coordinates of a texel.
         while memory.is_some_and(|m| self.builder.kernel().texture(m).is_some())
@@ -965,8 +988,28 @@ impl<'p, 'a> Body<'p, 'a> {
             return self.parser.unexpected(expected);
         }
         let info = memory.and_then(|m| self.builder.memory(m));
+        let element = info.map(|info| info.element.clone());
+        let steps = self.steps(element)?;
+        let (Some(memory), Some(steps)) = (memory, steps) else {
+            return Ok(None);
+        };
+        path.extend(steps);
+        Ok(Some(Place {
+            memory,
+            index,
+            width,
+            path,
+        }))
+    }
+
+    /// The way into an element of this type, as far as it is known: `.position[%k]`. None if it is broken.
+    pub(super) fn steps(
+        &mut self,
+        element: Option<ElementType>,
+    ) -> Parsed<Option<SmallVec<[Step; 2]>>> {
+        let mut path = SmallVec::new();
         // The type on the way, while it is known.
-        let mut at = info.map(|info| info.element.clone());
+        let mut at = element;
         let mut complete = true;
         while !self.at_end() {
             if self.parser.accept("[") {
@@ -988,15 +1031,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 break;
             }
         }
-        let (Some(memory), true) = (memory, complete) else {
-            return Ok(None);
-        };
-        Ok(Some(Place {
-            memory,
-            index,
-            width,
-            path,
-        }))
+        Ok(complete.then_some(path))
     }
 
     fn width(&mut self) -> Parsed<u8> {

@@ -16,11 +16,12 @@
 //! and what is wrong where ([`expectations`]).
 //!
 //! Files: `lexer.rs` makes tokens, `literal.rs` reads and writes scalars, `parser.rs` reads modules
-//! `requires.rs` what kernels require of launches and `kernel.rs` and `texture.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
+//! `requires.rs` what kernels require of launches and `kernel.rs`, `texture.rs` and `imageblock.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
 //! makes and compares the bytes that they speak of.
 
 pub mod case;
 pub mod data;
+mod imageblock;
 mod kernel;
 mod lexer;
 mod literal;

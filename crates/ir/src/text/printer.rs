@@ -13,7 +13,9 @@ use crate::inst::{
     CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Scope, Spaces,
     Step, Value, Width,
 };
-use crate::module::{Binding, ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
+use crate::module::{
+    AddressSpace, Binding, ConstantArray, FunctionConstant, Kernel, Module, ParamKind,
+};
 use crate::ops::Imm;
 use crate::room::{PASSES_BYTES, with_room};
 use crate::texture::{Dimension, Filter, SamplerSource, TextureFunction, TextureOperands};
@@ -176,6 +178,17 @@ impl Printer<'_> {
                 write!(f, " binding({group}, {number})")?;
             }
         }
+        let leading = self.leading_imageblocks();
+        for (i, block) in kernel.allocs[..leading].iter().enumerate() {
+            let comma = if i == 0 && kernel.params.is_empty() {
+                ""
+            } else {
+                ", "
+            };
+            let name = name_text(&block.name);
+            let element = block.element.display(&self.module.structs);
+            write!(f, "{comma}%{name}: imageblock {element}")?;
+        }
         f.write_str(")")?;
         if let Some([x, y, z]) = kernel.threadgroup_size {
             match (y, z) {
@@ -214,6 +227,18 @@ impl Printer<'_> {
         f.write_str("}\n")
     }
 
+    /// The imageblocks that are declared where they must be, which are printed among the parameters.
+    fn leading_imageblocks(&self) -> usize {
+        let insts = self.kernel.body.insts.iter();
+        let leading = insts.zip(&self.kernel.allocs).zip(0..);
+        leading
+            .take_while(|((inst, alloc), number)| {
+                alloc.space == AddressSpace::Imageblock
+                    && matches!(inst.kind, InstKind::Alloc(id) if id == *number)
+            })
+            .count()
+    }
+
     fn region(
         &self,
         f: &mut Formatter<'_>,
@@ -226,7 +251,11 @@ impl Printer<'_> {
         } else {
             region.insts.len()
         };
-        for inst in &region.insts[..printed] {
+        let of_the_header = match implied {
+            Implied::Return => self.leading_imageblocks(),
+            Implied::Yield => 0,
+        };
+        for inst in &region.insts[of_the_header..printed] {
             self.inst(f, inst, depth)?;
         }
         Ok(())

@@ -134,7 +134,7 @@ impl Body<'_, '_> {
     }
 
     /// `level %l`, if it is there.
-    fn level(&mut self, args: &mut Values) -> Parsed<()> {
+    pub(super) fn level(&mut self, args: &mut Values) -> Parsed<()> {
         if !self.at_end() && self.parser.word() == Some("level") {
             self.parser.bump();
             args.push(self.operand()?);
@@ -209,7 +209,7 @@ impl Body<'_, '_> {
     }
 
     /// `[%x, %y]`.
-    fn coordinates(&mut self) -> Parsed<Values> {
+    pub(super) fn coordinates(&mut self) -> Parsed<Values> {
         let mut at = Values::new();
         self.parser.expect("[")?;
         loop {

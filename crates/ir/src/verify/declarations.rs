@@ -569,11 +569,13 @@ fn check_arrays(
     let mut totals = [
         (AddressSpace::Threadgroup, 0u64, MAX_THREADGROUP_BYTES),
         (AddressSpace::Thread, 0, MAX_THREAD_BYTES),
+        (AddressSpace::Imageblock, 0, MAX_THREADGROUP_BYTES),
     ];
+    check_imageblocks(kernel, places, errors);
     for (array, &span) in kernel.allocs.iter().zip(&places.arrays) {
         let name = &array.name;
         let what = || format!("array `%{name}`");
-        if array.length == 0 {
+        if array.length == 0 && array.space != AddressSpace::Imageblock {
             let message = format!("array `%{name}` has no elements");
             errors.push(
                 Diagnostic::error(Rule::EmptyArray, span, message)
@@ -614,6 +616,55 @@ fn check_arrays(
         }
     }
     fine
+}
+
+/// Imageblocks are declared first, and have an element for each position of the threadgroup.
+fn check_imageblocks(kernel: &Kernel, places: &Places, errors: &mut Errors) {
+    let leading = kernel.body.insts.iter().take_while(|inst| {
+        let InstKind::Alloc(id) = inst.kind else {
+            return false;
+        };
+        let array = kernel.allocs.get(id as usize);
+        array.is_some_and(|array| array.space == AddressSpace::Imageblock)
+    });
+    let leading = leading.count();
+    for (number, (array, &span)) in kernel.allocs.iter().zip(&places.arrays).enumerate() {
+        if array.space != AddressSpace::Imageblock {
+            continue;
+        }
+        let name = &array.name;
+        if number >= leading {
+            let message = format!("imageblock `%{name}` is declared within the kernel");
+            let help = "imageblocks are declared among the parameters";
+            errors.error(Rule::MalformedModule, span, message, help);
+        }
+        let (message, help) = match kernel.threadgroup_size {
+            None => (
+                format!(
+                    "imageblock `%{name}` has an element for each position of the threadgroup, whose size `@{}` \
+                     does not say",
+                    kernel.name
+                ),
+                "write the size behind the parameters, as `threadgroup(16, 16)`",
+            ),
+            Some([x, y, z]) if z != 1 => (
+                format!(
+                    "imageblock `%{name}` has two dimensions, the threadgroups of `@{}` have three: {x} by {y} by {z}",
+                    kernel.name
+                ),
+                "make the threadgroup's size in z 1",
+            ),
+            Some([x, y, _]) if u64::from(x) * u64::from(y) != u64::from(array.length) => (
+                format!(
+                    "imageblock `%{name}` has {} elements, the threadgroup {x} by {y} positions",
+                    array.length
+                ),
+                "say the threadgroup's size before the imageblock is declared",
+            ),
+            Some(_as_many) => continue,
+        };
+        errors.error(Rule::ThreadgroupSize, span, message, help);
+    }
 }
 
 fn check_names(kernel: &Kernel, places: &Places, errors: &mut Errors) {

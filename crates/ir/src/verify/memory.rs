@@ -148,6 +148,19 @@ impl<'a> Check<'a> {
     }
 
     fn copy(&mut self, operands: &CopyOperands, span: Span) {
+        for memory in [operands.destination, operands.source] {
+            if let Some(info) = self.info(memory)
+                && info.space == AddressSpace::Imageblock
+            {
+                let message = format!(
+                    "`{}` is an imageblock, which copies do not reach",
+                    info.name
+                );
+                let help = "read and write its elements by `load` and `store`";
+                self.error(Rule::WrongAddressSpace, span, message, help);
+                return;
+            }
+        }
         self.access(operands.destination, Use::Write, "this copies to", span);
         self.access(operands.source, Use::Read, "this copies from", span);
     }
@@ -161,9 +174,10 @@ impl<'a> Check<'a> {
         match (to.space, from.space) {
             (AddressSpace::Device, AddressSpace::Threadgroup)
             | (AddressSpace::Threadgroup, AddressSpace::Device)
-            // Already reported: nothing is written there, and textures have functions of their own.
-            | (AddressSpace::Constant | AddressSpace::Texture, _)
-            | (_, AddressSpace::Texture) => {}
+            // Already reported: nothing is written there, textures have functions of their own, and copies do
+            // not reach imageblocks.
+            | (AddressSpace::Constant | AddressSpace::Texture | AddressSpace::Imageblock, _)
+            | (_, AddressSpace::Texture | AddressSpace::Imageblock) => {}
             (to_space, from_space) => {
                 let message = format!(
                     "an async copy goes from `{}` in {} memory to `{}` in {} memory",
@@ -187,7 +201,7 @@ impl<'a> Check<'a> {
         match info.space {
             // Of a texture it is said that it is one.
             AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture => {}
-            AddressSpace::Constant | AddressSpace::Thread => {
+            AddressSpace::Constant | AddressSpace::Thread | AddressSpace::Imageblock => {
                 let message = format!(
                     "`{}` is in {} memory, where simdgroup matrices cannot lie",
                     info.name,
@@ -210,6 +224,15 @@ impl<'a> Check<'a> {
                 info.name
             );
             let help = "use `load` and `store`, or a threadgroup array";
+            self.error(Rule::WrongAddressSpace, span, message, help);
+        } else if let Some(info) = self.info(place.memory)
+            && info.space == AddressSpace::Imageblock
+        {
+            let message = format!(
+                "`{name}` acts on `{}`, which is an imageblock: there are no atomics on its elements",
+                info.name
+            );
+            let help = "use `load` and `store` with barriers that name `imageblock`, or a threadgroup array";
             self.error(Rule::WrongAddressSpace, span, message, help);
         } else {
             let what = format!("`{name}` acts on");

@@ -30,6 +30,7 @@
 //!
 //! Memory (`memory.rs`)
 //! - S1, S2: no store to or atomic on what is read only, no load from what is write only;
+//! - imageblocks have as many elements as the threadgroup has positions, and no atomics or copies;
 //! - arrays, atomics, copies, async copies and simdgroup matrices are in spaces where they work;
 //! - textures are reached by their functions only (`textures.rs`), with coordinates and values of their types;
 //!   integers are not filtered;

@@ -231,12 +231,12 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    for version in [1, 7] {
+    for version in [1, 8] {
         assert_eq!(
             error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
             format!(
                 "not a module: byte 6: it is of version {version} of the form, this program reads versions \
-                 2 to 6: write it again from its text, with `invar print --binary`"
+                 2 to 7: write it again from its text, with `invar print --binary`"
             )
         );
     }
@@ -381,6 +381,23 @@ fn bindings_are_version_6() {
     assert!(error(&short).ends_with("kernel `k` has 2 parameters and bindings for 1"));
     let none = [&bytes[..bytes.len() - 5], b"\x02\0\0"].concat();
     assert!(error(&none).ends_with("this is not how the module is encoded"));
+}
+
+#[test]
+fn imageblocks_are_version_7() {
+    let text =
+        "kernel @k(%n: u32, %b: imageblock u32) threadgroup(4, 2) {\n    store %b[%n], %n\n}\n";
+    let module = text::parse("", text).expect("a module");
+    assert_eq!(module.to_string(), text);
+    let bytes = binary::encode(&module);
+    assert_eq!(bytes[6], 7);
+    assert_eq!(binary::decode(&bytes), Ok(module.clone()));
+    let bytes = binary::encode(&module.without_spans());
+    // One array, `b`: in space 5, of scalar u32, 8 elements.
+    let array = b"\x01\x01b\x05\0\0\0\x07\x08";
+    assert!(bytes.windows(array.len()).any(|w| w == array), "{bytes:x?}");
+    // Nothing required, no active collectives, one parameter without a binding.
+    assert!(bytes.ends_with(b"\0\0\x01\0"), "{bytes:x?}");
 }
 
 #[test]
