@@ -1085,6 +1085,28 @@ impl Subject<'_> {
         }
     }
 
+    /// The lesser of two numbers, or the greater.
+    fn lesser_or_greater(
+        &self,
+        q: &mut Query,
+        t: &Thread,
+        value: Value,
+        (lesser, a, b): (bool, &Int, &Int),
+    ) -> Option<Int> {
+        let (x, y) = if lesser { (a, b) } else { (b, a) };
+        let condition = Formula::le(&a.form, &b.form)?;
+        let (x, y) = (Val::Int(x.clone()), Val::Int(y.clone()));
+        let Some(Val::Int(mut int)) = self.choice(q, t, value, condition, x, y) else {
+            return None;
+        };
+        if lesser {
+            int.high = int.high.min(a.high.min(b.high));
+        } else {
+            int.low = int.low.max(a.low.max(b.low));
+        }
+        Some(int)
+    }
+
     fn arithmetic(
         &self,
         q: &mut Query,
@@ -1156,26 +1178,11 @@ impl Subject<'_> {
             }
             Op::Div => self.quotient(q, &a, &b).map(|(quotient, _)| quotient),
             Op::Rem => self.quotient(q, &a, &b).map(|(_, rest)| rest),
-            Op::Min | Op::Max => {
-                let (x, y) = if op == Op::Min { (&a, &b) } else { (&b, &a) };
-                let condition = Formula::le(&a.form, &b.form)?;
-                let chosen = self.choice(
-                    q,
-                    t,
-                    value,
-                    condition,
-                    Val::Int(x.clone()),
-                    Val::Int(y.clone()),
-                );
-                let Some(Val::Int(mut int)) = chosen else {
-                    return None;
-                };
-                if op == Op::Min {
-                    int.high = int.high.min(a.high.min(b.high));
-                } else {
-                    int.low = int.low.max(a.low.max(b.low));
-                }
-                Some(int)
+            Op::Min | Op::Max => self.lesser_or_greater(q, t, value, (op == Op::Min, &a, &b)),
+            Op::Clamp => {
+                let high = self.int(q, t, *args.get(2)?)?;
+                let raised = self.lesser_or_greater(q, t, value, (false, &a, &b))?;
+                self.lesser_or_greater(q, t, value, (true, &raised, &high))
             }
             Op::SubSat if least == 0 => {
                 let difference = Int {
@@ -1432,10 +1439,7 @@ impl Subject<'_> {
     pub fn is_shared(space: AddressSpace) -> bool {
         matches!(
             space,
-            AddressSpace::Device
-                | AddressSpace::Threadgroup
-                | AddressSpace::Texture
-                | AddressSpace::Imageblock
+            AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture
         )
     }
 }

@@ -797,9 +797,15 @@ impl Writer {
         let array = format!("%own{}", self.head.len());
         self.head.push(format!("    {array} = alloc thread u32[4]"));
         let (x, mask) = (self.x(), self.constant(3));
-        let at = match self.below(3) {
+        let at = match self.below(4) {
             0 => self.op(&format!("and {x}, {mask}")),
             1 => {
+                let least = self.below(3) as u32;
+                let (least, most) = (self.constant(least), if self.slips() { 4 } else { 3 });
+                let most = self.constant(most);
+                self.op(&format!("clamp {x}, {least}, {most}"))
+            }
+            2 => {
                 let four = self.constant(4);
                 self.op(&format!("rem {x}, {four}"))
             }
