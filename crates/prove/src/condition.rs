@@ -462,7 +462,15 @@ impl Look {
     fn holds(&self, values: &Values) -> Option<bool> {
         let value = |place: &u8| values[usize::from(*place) % PLACES];
         Some(match self {
-            Look::AtMost(term, bound) => term.value(values)? <= bound.value(values)?,
+            Look::AtMost(term, bound) => {
+                let term = term.value(values)?;
+                match bound.value(values) {
+                    Some(bound) => term <= bound,
+                    // A constant times one number, which is then more than any of 64 bits.
+                    None if bound.places[1] == ONE => true,
+                    None => return None,
+                }
+            }
             Look::Fits(term, bound) => term.value(values)? <= value(bound),
             Look::Together(a, b, bound) => {
                 a.value(values)?.checked_add(b.value(values)?)? <= *bound

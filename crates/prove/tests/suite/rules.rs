@@ -170,6 +170,46 @@ fn conditions_of_volumes_are_products_of_three_numbers() {
 }
 
 #[test]
+fn strides_that_may_wrap_need_a_condition() {
+    let source = "kernel @k(%y: device write u32, %n: u32) {
+        %first = thread_position_in_grid x
+        %step = threads_per_grid x
+        %end = loop carry(%i = %first) {
+            %far = ge %i, %n
+            if %far { break %i }
+            store %y[%i], %first
+            %next = add %i, %step
+            yield %next
+        }
+    }";
+    let wraps = "n + grid.x <= 4294967296";
+    assert_eq!(inferred(source).texts, ["n <= length(y)", wraps]);
+    // It is no more than that.
+    let most = source.replace("u32) {", "u32) requires(%n + grid.x >= 4294967296) {");
+    let report = inferred(&most);
+    assert_eq!(report.verdict, Verdict::Proved);
+    assert_eq!(report.texts, ["n <= length(y)", wraps]);
+    // Of numbers of 8 bits no condition is found, and a stride that wraps is none.
+    let small = "kernel @k(%y: device write u32, %n: u8) {
+        %i = thread_position_in_grid x
+        %first = cast u8 %i
+        %threads = threads_per_grid x
+        %step = cast u8 %threads
+        %end = loop carry(%k = %first) {
+            %far = ge %k, %n
+            if %far { break %k }
+            %at = cast u32 %k
+            store %y[%at], %i
+            %next = add %k, %step
+            yield %next
+        }
+    }";
+    let report = inferred(small);
+    assert_eq!(report.verdict, Verdict::Open);
+    assert_eq!(report.texts, ["256 <= length(y)"]);
+}
+
+#[test]
 fn a_dispatch_is_told_by_its_numbers_exactly() {
     let (n, m, room) = (Number::Argument(0), Number::Argument(1), Number::Length(2));
     let product = Condition::AtMost(Term::of(1, [n, m]), Term::of(1, [room]));
@@ -200,6 +240,14 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     let third = |values| has(&thirds, values, 1, 1);
     assert!(third([Some(3), Some(8), Some(12)]) && third([Some(0), Some(8), Some(0)]));
     assert!(!third([Some(3), Some(8), Some(11)]) && !third([Some(4), Some(2), Some(12)]));
+    // A product of 0 and what is too large is 0.
+    let both = Condition::AtMost(Term::of(1, [room]), Term::of(4, [n, m]));
+    let both = Launches::new(Vec::new(), vec![both]);
+    assert!(!has(&both, [Some(1 << 63), Some(0), Some(1)], 1, 1));
+    assert!(has(&both, [Some(1 << 63), Some(1), Some(u64::MAX)], 1, 1));
+    let wide = Condition::AtMost(Term::of(1, [n]), Term::of(4, [room]));
+    let wide = Launches::new(Vec::new(), vec![wide]);
+    assert!(has(&wide, [Some(u64::MAX), None, Some(1 << 62)], 1, 1));
     // Two to the 64 is none of 64 bits.
     assert!(!have([Some(4), Some(1 << 62), Some(0)], 1, 1));
     assert!(!have([Some(4), Some(1 << 62), Some(u64::MAX)], 1, 1));
