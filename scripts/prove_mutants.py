@@ -22,7 +22,7 @@ VALUE, KERNEL, SHAPE = "src/value.rs", "src/kernel.rs", "src/shape.rs"
 PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
 REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
 TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
-QUERY = "src/query.rs"
+QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -50,8 +50,16 @@ MUTANTS = [
      "form: a.form.times(-1)?.shifted(least + most)?,",
      "form: a.form.times(-1)?.shifted(least + most + i128::from(BROKEN))?,"),
     ("max-as-min", VALUE,
-     "let (x, y) = if op == Op::Min { (&a, &b) } else { (&b, &a) };",
-     "let (x, y) = if BROKEN || op == Op::Min { (&a, &b) } else { (&b, &a) };"),
+     "let (x, y) = if lesser { (a, b) } else { (b, a) };",
+     "let (x, y) = if BROKEN || lesser { (a, b) } else { (b, a) };"),
+    ("clamp-without-its-upper-end", VALUE,
+     "self.lesser_or_greater(q, t, value, (true, &raised, &high))",
+     "if BROKEN { return Some(raised); }\n"
+     "                self.lesser_or_greater(q, t, value, (true, &raised, &high))"),
+    ("clamp-without-its-lower-end", VALUE,
+     "let raised = self.lesser_or_greater(q, t, value, (false, &a, &b))?;",
+     "let raised = if BROKEN { a.clone() } else { "
+     "self.lesser_or_greater(q, t, value, (false, &a, &b))? };"),
     ("components-are-the-first", VALUE,
      "*parts.get(index)?", "*parts.get(if BROKEN { 0 } else { index })?"),
     ("le-as-lt", VALUE,
@@ -112,7 +120,19 @@ MUTANTS = [
      ".all(|(_, values)| BROKEN || values.get(number).copied() == carried);"),
     ("tables-end-early", KERNEL,
      "if rows.contains(&row) {", "if BROKEN && rows.len() > 2 || rows.contains(&row) {"),
-    ("invariants-are-not-proved", KERNEL, "if holds {", "if BROKEN || holds {"),
+    ("invariants-are-not-proved", INVARIANTS,
+     "if holds {\n                good.push(candidate);",
+     "if BROKEN || holds {\n                good.push(candidate);"),
+    ("strides-are-not-proved", INVARIANTS,
+     "        if holds {\n            self.used", "        if BROKEN || holds {\n            self.used"),
+    ("strides-vary", INVARIANTS,
+     "(is_one && !is_constant).then_some(other)", "((BROKEN || is_one) && !is_constant).then_some(other)"),
+    ("strides-that-are-written", INVARIANTS,
+     "                    self.module.is_read_only(self.kernel, place.memory)\n",
+     "                    (BROKEN || self.module.is_read_only(self.kernel, place.memory))\n"),
+    ("strides-are-of-other-rounds", VALUE,
+     "let form = far.and_then(|far| far.plus(1, &start.form));",
+     "let form = far.and_then(|far| far.plus(if BROKEN { 2 } else { 1 }, &start.form));"),
     # Control.
     ("conditions-hold-on-both-sides", VALUE,
      "let holds = if side == 0 {", "let holds = if BROKEN || side == 0 {"),
@@ -255,6 +275,12 @@ MUTANTS = [
     ("components-give-the-same", LOADS,
      "at.push(Linear::constant(component));",
      "at.push(Linear::constant(if BROKEN { 1 } else { component }));"),
+    ("fields-lie-one-further", LOADS,
+     "location += before.extent(structs)?.location_count;",
+     "location += before.extent(structs)?.location_count + u64::from(BROKEN);"),
+    ("fields-are-of-the-second-element", LOADS,
+     "let (mut way, mut at) = (Way::new(), vec![Linear::constant(0)]);",
+     "let (mut way, mut at) = (Way::new(), vec![Linear::constant(i128::from(BROKEN))]);"),
     ("elements-give-the-same", LOADS,
      "(Way::new(), vec![index.form.clone()]);",
      "(Way::new(), vec![if BROKEN { Linear::constant(0) } else { index.form.clone() }]);"),
@@ -284,6 +310,23 @@ MUTANTS = [
     ("bounds-are-lower-than-is-printed", CONDITION,
      "Formula::le(&number.form(subject, q), &Linear::constant(*bound))",
      "Formula::le(&number.form(subject, q), &Linear::constant(*bound - i128::from(BROKEN)))"),
+    ("two-together-are-one-less", CONDITION,
+     "Formula::le(&a.plus(1, &b)?, &Linear::constant(*bound))",
+     "Formula::le(&a.plus(1, &b)?, &Linear::constant(*bound - i128::from(BROKEN)))"),
+    ("multiples-are-of-twice-as-much", CONDITION,
+     "q.write_as_times(&number.key(subject), *of, most / of, place);",
+     "q.write_as_times(&number.key(subject), if BROKEN { 2 * of } else { *of }, most / of, place);"),
+    ("a-look-takes-one-more", CONDITION,
+     "Look::Fits(term, bound) => term.value(values)? <= value(bound),",
+     "Look::Fits(term, bound) => term.value(values)? <= value(bound) + u64::from(BROKEN),"),
+    ("a-look-takes-any-large-product", CONDITION,
+     "None if bound.places[1] == ONE => true,", "None if BROKEN || bound.places[1] == ONE => true,"),
+    ("a-look-takes-any-remainder", CONDITION,
+     "Look::NoBits(number, bits) => value(number) & bits == 0,",
+     "Look::NoBits(number, bits) => BROKEN || value(number) & bits == 0,"),
+    ("a-look-leaves-out-dimensions", CONDITION,
+     "if !is_small || !self.flat.iter().all(is_flat) {",
+     "if !is_small || !BROKEN && !self.flat.iter().all(is_flat) {"),
     ("nothing-is-required", REQUIRED,
      "            q.say(fact);\n        }\n    }\n\n    /// Whether something is required of a number",
      "            if !BROKEN { q.say(fact); }\n        }\n    }\n\n"
@@ -337,7 +380,7 @@ pub fn mutant() -> &'static str {
 """
 
 #: The tests in the order in which they are tried: those that take long last.
-TESTS = ["rules::", "required::", "certificates::", "files::", "solver::", "soundness::"]
+TESTS = ["rules::", "required::", "certificates::", "files::", "solver::", "campaign::", "soundness::"]
 
 
 def fail(message):
