@@ -1439,7 +1439,10 @@ impl Subject<'_> {
     pub fn is_shared(space: AddressSpace) -> bool {
         matches!(
             space,
-            AddressSpace::Device | AddressSpace::Threadgroup | AddressSpace::Texture
+            AddressSpace::Device
+                | AddressSpace::Threadgroup
+                | AddressSpace::Texture
+                | AddressSpace::Imageblock
         )
     }
 }
