@@ -196,7 +196,7 @@ impl Run<'_, '_, '_> {
         let order = self.random.below(self.orders.len() as u64) as usize;
         let memory = bytes_of_mut(slot, self.args, &mut group.memory, &mut simd.thread_memory);
         let scalar = access.scalar;
-        let mut effective = 0;
+        let (mut effective, mut unchanged) = (0, 0);
         let mut digest =
             FIRST_DIGEST ^ (simd.mask as u64) ^ ((simd.mask >> 64) as u64).rotate_left(7);
         let arg = |registers: &[u64], i: usize, lane: usize| match atomic.args[i] {
@@ -220,6 +220,7 @@ impl Run<'_, '_, '_> {
                     }
                     exchanged = true;
                     effective |= 1 << lane;
+                    unchanged |= u128::from(new == old) << lane;
                 }
             }
             if atomic.destination != Column::MAX {
@@ -239,7 +240,7 @@ impl Run<'_, '_, '_> {
             };
             match texel {
                 Some(texel) => self.show_texel(group, simd, texel, kind, order),
-                None => self.show(group, simd, access, 0, kind, order, &[]),
+                None => self.show(group, simd, access, 0, kind, order, &[unchanged]),
             }
         }
         digest

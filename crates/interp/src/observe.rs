@@ -187,7 +187,8 @@ pub struct Access<'a> {
     pub width: u32,
     /// All lanes of the simdgroup, in the order in which they made the access.
     pub order: &'a [u8],
-    /// For plain stores, a mask for each component: the lanes whose store left it as it was.
+    /// For plain stores, a mask for each component: the lanes whose store left it as it was; for atomics one mask, but
+    /// for those on texels, of which nothing is said.
     pub unchanged: &'a [u128],
 }
 

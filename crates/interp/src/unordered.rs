@@ -4,8 +4,10 @@
 //! What commutes is told from the instructions: read-modify-writes of one kind, what they return included,
 //! since handing out places and claims is what it is for; stores and exchanges of one constant;
 //! compare-exchanges of the same two constants; loads, with each other, those whose results nothing uses, with
-//! everything, and those of which only some bits count, with what by its constant leaves these as they are. An atomic whose result decides whether a loop around it goes on waits or tries again: its
-//! order is meant. So it is in kernels that acquire or release, of which nothing is said.
+//! everything, and those of which only some bits count, with what by its constant leaves these as they are. Of a run
+//! it is also told that a read-modify-write left the location as it was, which no load notices: what it would have
+//! changed earlier, another has changed, and that one is looked at as well. An atomic whose result decides whether a
+//! loop around it goes on waits or tries again: its order is meant. So it is in kernels that acquire or release, of which nothing is said.
 //!
 //! For each location a few accesses of each kind are kept, the latest of those that any later one could be
 //! unordered with; of a run with more locations than [`MOST_LOCATIONS`] the rest is not looked at.
@@ -372,10 +374,14 @@ impl Observer for UnorderedAtomics {
         });
         let slot = if own { access.who.slot } else { u32::MAX };
         let lanes = access.order.iter().copied().map(u32::from);
+        let unchanged = access.unchanged.first().copied().unwrap_or(0);
         for lane in lanes.filter(|lane| access.lanes >> lane & 1 == 1) {
             let location = access.locations[lane as usize];
             let done = Done {
-                kind,
+                kind: match kind {
+                    Kind::Combine(way, _) if unchanged >> lane & 1 == 1 => Kind::Combine(way, 0),
+                    other => other,
+                },
                 site: access.site,
                 who: access.who,
                 lane,
