@@ -1,8 +1,13 @@
-//! Extensions that the standard has and naga takes without being asked: their names are taken out of the
-//! `enable` directives, of which naga would refuse them. No byte moves, so places stay.
+//! Extensions that the standard has and naga takes without being asked, or this crate has in its place: their names
+//! are taken out of the `enable` and `requires` directives, of which naga would refuse them. No byte moves, so places
+//! stay.
 
-/// What naga needs no `enable` for.
-const TAKEN: [&str; 2] = ["subgroups", "subgroups_f16"];
+/// What naga needs no directive for, and what `pointers.rs` does.
+const TAKEN: [&str; 3] = [
+    "subgroups",
+    "subgroups_f16",
+    "unrestricted_pointer_parameters",
+];
 
 /// The text with those extensions left out of its directives.
 pub(crate) fn as_naga_knows(text: &str) -> String {
@@ -14,7 +19,9 @@ pub(crate) fn as_naga_knows(text: &str) -> String {
         };
         let end = start + length;
         at = end + 1;
-        let Some(names) = text[start..end].strip_prefix("enable") else {
+        let directive = &text[start..end];
+        let names = directive.strip_prefix("enable");
+        let Some(names) = names.or(directive.strip_prefix("requires")) else {
             continue;
         };
         let mut from = end - names.len();
@@ -107,6 +114,14 @@ mod tests {
             (
                 "/* a /* b */ */ // c\nenable f16;\nenable subgroups;x",
                 "/* a /* b */ */ // c\nenable f16;\n                 x",
+            ),
+            (
+                "requires unrestricted_pointer_parameters; fn",
+                "                                          fn",
+            ),
+            (
+                "requires packed_4x8_integer_dot_product, unrestricted_pointer_parameters;",
+                "requires packed_4x8_integer_dot_product                                 ;",
             ),
             ("fn f() {} enable subgroups;", "fn f() {} enable subgroups;"),
             ("enable", "enable"),

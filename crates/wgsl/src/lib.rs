@@ -28,6 +28,7 @@ mod math;
 mod memory;
 mod overrides;
 mod place;
+mod pointers;
 mod simplify;
 mod texture;
 mod translate;
@@ -369,8 +370,9 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
         })?;
     // Uniformity is the verifier's.
     let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
+    let checked = pointers::without(&module);
     let info = Validator::new(flags, Capabilities::all())
-        .validate(&module)
+        .validate(checked.as_ref().unwrap_or(&module))
         .map_err(|error| {
             let places = error.spans().filter_map(|(span, _)| lines.byte(*span));
             let places: Vec<usize> = places.collect();

@@ -25,6 +25,7 @@ use crate::Resource;
 use crate::layout::{describe, field_name, value_type};
 use crate::overrides::Overrides;
 use crate::place::Lines;
+use crate::pointers;
 use crate::value::{At, Flow, Index, Layout, MemPtr, Ptr, Slot, Tree, Val};
 use crate::variables::Variables;
 
@@ -167,8 +168,9 @@ impl<'a> Translator<'a> {
         let none = self.number(0);
         self.env.insert(self.exit, none);
         let mut resources = Vec::new();
+        let handed_over = pointers::handed_over(shader, &point.function);
         for (handle, variable) in shader.global_variables.iter() {
-            if !info[handle].is_empty() {
+            if !info[handle].is_empty() || handed_over.contains(&handle) {
                 self.at(shader.global_variables.get_span(handle));
                 self.global(handle, variable, &mut resources)?;
             }
