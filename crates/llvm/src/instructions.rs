@@ -7,6 +7,7 @@ use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Diagnostic, Inst, Op, Rule, Scalar, Scope, Type};
 
 use crate::analysis::signed;
+use crate::defined;
 use crate::function::FunctionLowering;
 use crate::matrices;
 use crate::ops::{Known, cast_within, divided};
@@ -108,7 +109,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let result = self.analysis.kernel.ty(inst.results[0]);
         let parts: Vec<Parts<'c>> = args.iter().map(|v| self.get(*v)).collect();
         let scalar = |v: &Value| self.analysis.kernel.ty(*v).scalar().unwrap_or(Scalar::U32);
+        let types = || -> Vec<Type> { args.iter().map(|v| self.analysis.kernel.ty(*v)).collect() };
         match op.row().meaning {
+            Meaning::Expand(_) if let Some(types) = defined::whole(op, &types()) => {
+                self.called(op, &types, &parts)
+            }
             Meaning::Eval(_) | Meaning::Expand(_) => {
                 let from = args.first().map_or(Scalar::U32, scalar);
                 let to = result.scalar().unwrap_or(Scalar::U32);
@@ -128,6 +133,37 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.between_lanes(group, rule, &types, &parts, mask)
             }
         }
+    }
+
+    /// An operation on whole vectors or matrices that was not written out.
+    fn called(&self, op: Op, types: &[Type], parts: &[Parts<'c>]) -> Parts<'c> {
+        let is_uniform = parts.iter().all(Parts::is_uniform);
+        let count = match is_uniform {
+            true => 1,
+            false => self.shape.parts() as usize,
+        };
+        let results: Vec<Vec<BasicValueEnum<'c>>> = (0..count)
+            .map(|u| {
+                let components = parts.iter().flat_map(|p| {
+                    let all = 0..p.components();
+                    all.map(move |c| p.part(c, u))
+                });
+                let args: Vec<BasicValueEnum<'c>> = components
+                    .map(|part| match part {
+                        Part::Scalar(scalar) if is_uniform => scalar,
+                        other => self.e.vector(other, self.shape.width).into(),
+                    })
+                    .collect();
+                defined::call(&self.e, op, types, &args)
+            })
+            .collect();
+        let part = |value: BasicValueEnum<'c>| match value {
+            BasicValueEnum::VectorValue(vector) => Part::Vector(vector),
+            scalar => Part::Scalar(scalar),
+        };
+        let components = 0..results[0].len();
+        let list = components.flat_map(|c| results.iter().map(move |r| part(r[c])));
+        Parts::of(list.collect(), count)
     }
 
     /// An operation component by component.

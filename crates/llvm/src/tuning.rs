@@ -18,6 +18,11 @@ pub(crate) const MOST_WRITTEN_OUT: u32 = 64;
 /// call does. No measurement on record.
 pub(crate) const LEAST_CALLED: usize = 16;
 
+/// Operations on components, for each component of its operands, that a function of vectors or matrices has at least
+/// to be called: `normalize` has 20, products of matrices 1 or 2, and a call moves each component. No measurement on
+/// record.
+pub(crate) const LEAST_OF_WHOLE: usize = 4;
+
 // ---- chunks (`cost.rs`, `neighbour_rows.rs`, `analysis.rs`) ----
 
 /// Vectors of threads in a chunk, at most. For loops, which keep a value of each vector in a register: more than

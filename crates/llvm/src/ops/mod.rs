@@ -12,7 +12,7 @@
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 use invar_codegen::analysis::quotients::Reciprocal;
-use invar_ir::{Op, Scalar};
+use invar_ir::{Op, Scalar, Type};
 
 use crate::emit::Emit;
 pub(crate) use convert::Known;
@@ -115,7 +115,10 @@ pub(crate) fn eval<'c>(
         Op::Ge => compare(w, from, Ordering::GE, args),
         Op::Select => select(w, from, args),
         Op::Cast => convert::cast(w, from, to, a),
-        function => crate::defined::call(e, function, from, args),
+        function => {
+            let types = vec![Type::Scalar(from); args.len()];
+            crate::defined::call(e, function, &types, args)[0]
+        }
     }
 }
 
