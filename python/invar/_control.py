@@ -5,7 +5,7 @@ Conditions known at compile time choose a block. A traced condition makes region
 *region* remembers what the kernel's code stored in it: variables, elements of lists and dicts,
 attributes. Behind a branch what differs is merged, place by place; a loop carries the places that its
 body stores to. Which these are, and their types, shows the body itself: a loop's body is compiled
-again with a corrected ``Plan`` until its plan holds. Nothing of Python changes by that, for what
+again until what it was taken to carry (``Rounds``) holds. Nothing of Python changes by that, for what
 cannot be put back is refused in a region (``check_change``).
 
 A jump that has regions between itself and its target becomes a ``break``, ``continue`` or ``return``
@@ -723,13 +723,13 @@ class Slot:
     """One carried value: its type, what it is (``int`` or ``float``) while it is weak, and what it is
     before the loop."""
 
-    def __init__(self, plan, ty, weak, old, name):
-        self.plan, self.type, self.weak, self.old, self.name = plan, ty, weak, old, name
+    def __init__(self, rounds, ty, weak, old, name):
+        self.rounds, self.type, self.weak, self.old, self.name = rounds, ty, weak, old, name
         self.active = False
 
     def retype(self, ty, weak=None):
         """The value has met a type: the loop is compiled again with it."""
-        self.type, self.weak, self.plan.dirty = self.type.with_scalar(ty.scalar), weak, True
+        self.type, self.weak, self.rounds.dirty = self.type.with_scalar(ty.scalar), weak, True
 
     def value(self, number):
         """The value that a round begins with."""
@@ -746,7 +746,7 @@ class Slot:
             if own == self.type:
                 return
             if self.weak and not own.is_bool and (own.is_float or self.weak == "int"):
-                self.type, self.weak, self.plan.dirty = own, None, True
+                self.type, self.weak, self.rounds.dirty = own, None, True
                 return
         elif (kind == "bool") == self.type.is_bool:
             if self.weak == "int" and kind == "float":
@@ -760,25 +760,31 @@ class Slot:
         )
 
 
-class Plan:
-    """What a loop carries, as far as compiling its body has shown."""
+class Rounds(Merge):
+    """What a loop carries, as far as compiling its body has shown: what its rounds left, beside what was there
+    before, the first way."""
+
+    is_certain = False
+    unassigned = "has no value at the end of a round of the loop"
+    other_object = "is {1}another object after a round of the loop; only values can change"
+    other_shape = "changes its length or shape in the loop"
 
     def __init__(self, assigned):
         #: What is carried, by place and name; of each place what gives its content from that.
-        self.slots, self.places = {}, []
-        #: Why a place has no value in the loop.
-        self.poison = {}
+        self.carried, self.begins = {}, []
+        #: Why a place has no value in the loop, and the places that only the loop assigns.
+        self.poison, self.only = {}, []
         self.dirty = False
         for container, key in assigned:
             old, number = get(container, key), ((id(container), key), label(container, key))
             if numeric(old):
-                self.slots[number] = Slot(self, default_type(old), weak_kind(old), old, number[1])
-                self.places.append((container, key, operator.itemgetter(number)))
+                self.carried[number] = Slot(self, default_type(old), weak_kind(old), old, number[1])
+                self.begins.append((container, key, operator.itemgetter(number)))
 
     def begin(self, numbers):
         """Puts what a round begins with at its places."""
-        made = {key: slot.value(n) for (key, slot), n in zip(self.slots.items(), numbers)}
-        for container, key, maker in self.places:
+        made = {key: slot.value(n) for (key, slot), n in zip(self.carried.items(), numbers)}
+        for container, key, maker in self.begins:
             store(container, key, maker(made))
         self.forbid()
 
@@ -787,24 +793,20 @@ class Plan:
         for container, key, reason in self.poison.values():
             store(container, key, Undefined(label(container, key), reason))
 
-
-class Rounds(Merge):
-    """What the rounds of a loop left, beside what was there before: the first way."""
-
-    is_certain = False
-    unassigned = "has no value at the end of a round of the loop"
-    other_object = "is {1}another object after a round of the loop; only values can change"
-    other_shape = "changes its length or shape in the loop"
-
-    def __init__(self, plan, loop, ways):
-        #: The places that only the loop assigns.
-        self.plan, self.loop, self.place, self.only = plan, loop, None, []
+    def end(self, loop):
+        """Takes what the rounds of a loop have shown."""
+        self.loop, self.place, self.only = loop, None, []
+        ways = [way for way in loop.ways if way.kind != "exit"]
         super().__init__([Way({}), *ways], loop.first, "the loop", loop.olds)
+        self.begins = self.places
+        self.dirty |= self.carried.keys() != self.slots.keys()
+        self.carried = {number: slot for number, slot in self.carried.items() if number in self.slots}
+        self.slots = {number: self.slots[number] for number in self.carried}
 
     def _add(self, place, container, key, old):
         values = [way.changes.get(place, old) for way in self.ways]
         made = _trace.current().made.get(place[0])
-        if place in self.plan.poison or made is not None and made[1] is self.loop.region:
+        if place in self.poison or made is not None and made[1] is self.loop.region:
             return
         if old is MISSING or isinstance(old, Undefined):
             if not all(same(old, x) for x in values):
@@ -815,8 +817,8 @@ class Rounds(Merge):
             maker = self.merged(values, label(container, key))
         except _Poison as poison:
             self.slots = before
-            self.plan.poison[place] = container, key, poison.reason
-            self.plan.dirty = True
+            self.poison[place] = container, key, poison.reason
+            self.dirty = True
         else:
             if len(self.slots) > len(before):
                 self.places.append((container, key, maker))
@@ -827,26 +829,17 @@ class Rounds(Merge):
     def _slot(self, values, name):
         old, *ends = values
         number = self.place, name
-        slot = self.plan.slots.get(number)
+        slot = self.carried.get(number)
         if slot is None:
             x = next((x for x in ends if not same(old, x)), old)
             ty = default_type(x if weak_kind(old) and weak_kind(x) is None else old)
             weak = None if weak_kind(x) is None else weak_kind(old)
-            slot = self.plan.slots[number] = Slot(self.plan, ty, weak, old, name)
-            self.plan.dirty = True
+            slot = self.carried[number] = Slot(self, ty, weak, old, name)
+            self.dirty = True
         else:
             for x in ends:
                 slot.take(x)
         return self.slot(number, slot.type, values, None, name)
-
-    def settle(self):
-        """Makes the plan what the rounds have shown."""
-        plan = self.plan
-        plan.places = self.places
-        if plan.slots.keys() != self.slots.keys():
-            plan.dirty = True
-        plan.slots = {number: slot for number, slot in plan.slots.items() if number in self.slots}
-        self.slots = {number: self.slots[number] for number in plan.slots}
 
 
 def kernel_loop(where, assigned, header, body, undefined):
@@ -854,21 +847,21 @@ def kernel_loop(where, assigned, header, body, undefined):
     keys; ``header(types)`` opens its region and gives the loop's own values and the parameters, and
     what closes it; ``body(own)`` compiles a round and gives its signal; ``undefined`` says what
     has no value behind the loop."""
-    t, plan = _trace.current(), Plan(assigned)
+    t, rounds = _trace.current(), Rounds(assigned)
     place = t.place
     saved = len(t.frames), len(t.regions), len(t.arrays), len(t.functions), t.call
     start = t.builder.mark()
     while True:
-        plan.dirty = False
+        rounds.dirty = False
         try:
-            return _attempt(plan, where, header, body, undefined)
+            return _attempt(rounds, where, header, body, undefined)
         except _Again:
             pass
         except Exception:
-            if not plan.dirty:
+            if not rounds.dirty:
                 raise
         finally:
-            for slot in plan.slots.values():
+            for slot in rounds.carried.values():
                 slot.active = False
         t.builder.unwind(start)
         frames, regions, arrays, functions, call = saved
@@ -879,12 +872,12 @@ def kernel_loop(where, assigned, header, body, undefined):
 
 
 class _Again(Exception):
-    """A loop's plan has changed."""
+    """A loop carries something else than was thought."""
 
 
-def _attempt(plan, where, header, body, undefined):
-    t, slots = _trace.current(), list(plan.slots.values())
-    for container, key, _ in plan.places:
+def _attempt(rounds, where, header, body, undefined):
+    t, slots = _trace.current(), list(rounds.carried.values())
+    for container, key, _ in rounds.begins:
         read(container, key)
     init = [to_type(slot.old, slot.type, shown(slot.name)).id for slot in slots]
     first = t.builder.value_count()
@@ -893,7 +886,7 @@ def _attempt(plan, where, header, body, undefined):
     frame = Frame("loop", where=where)
     frame.loop = loop
     t.frames.append(frame)
-    plan.begin(params)
+    rounds.begin(params)
     signal = body(own)
     if signal is None or signal is CONTINUE:
         loop.leave(Signal("yield"))
@@ -901,13 +894,12 @@ def _attempt(plan, where, header, body, undefined):
         jump(signal)
     t.frames.pop()
     region = t.builder.close_region()
-    rounds = Rounds(plan, loop, [way for way in loop.ways if way.kind != "exit"])
-    rounds.settle()
-    if plan.dirty:
+    rounds.end(loop)
+    if rounds.dirty:
         raise _Again
 
     def behind(_):
-        plan.forbid()
+        rounds.forbid()
         for container, key in rounds.only:
             store(container, key, Undefined(label(container, key), undefined))
 
