@@ -51,17 +51,6 @@ BREAK, CONTINUE = Signal("break"), Signal("continue")
 UNREACHABLE = Signal("unreachable")
 
 
-class Frame:
-    """A branch, loop or function around the current line. ``kind`` is ``if``, ``with``, ``loop`` (of
-    the kernel), ``unrolled``, ``round`` (of an unrolled loop), ``finally``, ``function``, or ``kernel``,
-    which is left for good."""
-
-    def __init__(self, kind, jumps=(), where="", final=None):
-        self.kind, self.where, self.final = kind, where, final
-        #: The jumps in its syntax that lead to it, and its IR loop.
-        self.jumps, self.loop = jumps, None
-
-
 # ---- places that change ----
 
 
@@ -506,7 +495,7 @@ def jump(signal):
         index = max(i for i, frame in enumerate(t.frames) if frame.kind == "round")
         target = t.frames[index]
     for i in range(len(t.frames) - 1, index, -1):
-        if t.frames[i].loop is not None and target.kind != "kernel":
+        if t.frames[i].ways is not None and target.kind != "kernel":
             break
         if t.frames[i].kind == "finally":
             # What is done here is done in a branch, for those threads that jump.
@@ -519,22 +508,31 @@ def jump(signal):
     if target.kind == "kernel":
         t.emit("return_")
         return
-    loops = [frame for frame in t.frames[index:] if frame.loop is not None]
-    loops[-1].loop.leave(signal, None if loops[-1] is target else target)
+    last = [frame for frame in t.frames[index:] if frame.ways is not None][-1]
+    last.leave(signal, None if last is target else target)
 
 
-class Loop:
-    """An IR loop, of the author's or of one round."""
+class Frame:
+    """A branch, loop or function around the current line. ``kind`` is ``if``, ``with``, ``loop`` (of
+    the kernel), ``unrolled``, ``round`` (of an unrolled loop), ``finally``, ``function``, or ``kernel``,
+    which is left for good."""
 
-    def __init__(self, kind, first):
+    def __init__(self, kind, jumps=(), where="", final=None):
+        self.kind, self.where, self.final = kind, where, final
+        #: The jumps in its syntax that lead to it.
+        self.jumps = jumps
+        #: The ways out of its IR loop, of the author's or of one round; ``None`` where it has none.
+        self.ways = None
+
+    def open(self, first):
+        """Begins its IR loop, in the region that was opened; ``first`` is the first value in it."""
         t = _trace.current()
-        self.kind, self.first = kind, first
-        self.ways, self.olds, self.index = [], {}, len(t.regions)
+        self.first, self.ways, self.olds, self.index = first, [], {}, len(t.regions)
         self.region = Region()
         t.regions.append(self.region)
 
     def leave(self, signal, target=None):
-        """A jump: to the end or the next round of this loop, or on to a target further out."""
+        """A jump: to the end or the next round of its IR loop, or on to a target further out."""
         t = _trace.current()
         kind = "exit" if target is not None else "break"
         if self.kind == "loop" and target is None and signal.kind in ("continue", "yield"):
@@ -576,7 +574,7 @@ class Loop:
         return make
 
     def close(self, merge, init, make, behind):
-        """Ends the loop, whose own results are those of a merge: ``make(init, rows)`` makes it of its first
+        """Ends the IR loop, whose own results are those of a merge: ``make(init, rows)`` makes it of its first
         values (zeros for ``None``) and of what each jump hands on, which are the loop's own and, for each
         target further out, a flag and what it gets. Gives what ``behind`` makes of its results."""
         t, exits = _trace.current(), self.exits()
@@ -616,10 +614,10 @@ def enclose(statement_jumps):
         if t.frames[start].kind == "function":
             break
     for frame in t.frames[start:]:
-        if frame.loop is None and frame.jumps:
+        if frame.ways is None and frame.jumps:
             first = t.builder.value_count()
             open_region()
-            frame.loop = Loop(frame.kind, first)
+            frame.open(first)
 
 
 def leave_frame(frame, signal):
@@ -627,10 +625,9 @@ def leave_frame(frame, signal):
     signal behind it, and what a function returns."""
     t = _trace.current()
     t.frames.pop()
-    loop = frame.loop
-    if loop is None:
+    if frame.ways is None:
         return signal, signal.value if signal is not None else None
-    if not loop.ways:
+    if not frame.ways:
         # No jump of the kernel leads here: it needs no loop.
         region = t.regions.pop()
         hand_up(region)
@@ -649,16 +646,16 @@ def leave_frame(frame, signal):
         jump(signal)
         t.frames.pop()
     else:
-        loop.leave(signal or Signal("break"))
+        frame.leave(signal or Signal("break"))
     region = t.builder.close_region()
-    normal = [way for way in loop.ways if way.kind != "exit"]
-    merge = Merge(normal, loop.first, frame.where, loop.olds if normal else {}, loop.region)
+    normal = [way for way in frame.ways if way.kind != "exit"]
+    merge = Merge(normal, frame.first, frame.where, frame.olds if normal else {}, frame.region)
     returned = lambda results: None
     if normal and frame.kind == "function":
-        returned = loop.returned(merge, normal, frame.where)
+        returned = frame.returned(merge, normal, frame.where)
     t.builder.hoist(region)
     make = lambda init, rows: t.emit("loop_", init, region, rows)
-    value = loop.close(merge, None, make, returned)
+    value = frame.close(merge, None, make, returned)
     return None if normal else UNREACHABLE, value
 
 
@@ -794,7 +791,7 @@ class Rounds(Merge):
             store(container, key, Undefined(label(container, key), reason))
 
     def end(self, loop):
-        """Takes what the rounds of a loop have shown."""
+        """Takes what the rounds of a loop have shown: of its frame."""
         self.loop, self.place, self.only = loop, None, []
         ways = [way for way in loop.ways if way.kind != "exit"]
         super().__init__([Way({}), *ways], loop.first, "the loop", loop.olds)
@@ -882,19 +879,18 @@ def _attempt(rounds, where, header, body, undefined):
     init = [to_type(slot.old, slot.type, shown(slot.name)).id for slot in slots]
     first = t.builder.value_count()
     own, params, close = header([slot.type.name for slot in slots])
-    loop = Loop("loop", first)
     frame = Frame("loop", where=where)
-    frame.loop = loop
+    frame.open(first)
     t.frames.append(frame)
     rounds.begin(params)
     signal = body(own)
     if signal is None or signal is CONTINUE:
-        loop.leave(Signal("yield"))
+        frame.leave(Signal("yield"))
     else:
         jump(signal)
     t.frames.pop()
     region = t.builder.close_region()
-    rounds.end(loop)
+    rounds.end(frame)
     if rounds.dirty:
         raise _Again
 
@@ -903,7 +899,7 @@ def _attempt(rounds, where, header, body, undefined):
         for container, key in rounds.only:
             store(container, key, Undefined(label(container, key), undefined))
 
-    loop.close(rounds, init, lambda init, rows: close(init, region, rows), behind)
+    frame.close(rounds, init, lambda init, rows: close(init, region, rows), behind)
 
 
 class Range:
@@ -971,7 +967,7 @@ def kernel_while(test, body, assigned=()):
         if isinstance(c, Value):
             then = no_region()
             open_region()
-            t.frames[-1].loop.leave(BREAK)
+            t.frames[-1].leave(BREAK)
             t.emit("if_", c.id, (then, []), (t.builder.close_region(), None))
         elif not c:
             raise _trace.error("the condition of this `while` becomes false at compile time in the loop")
