@@ -542,22 +542,20 @@ class Frame:
         t.emit({"continue": "continue_", "yield": "yield_"}.get(kind, "break_"), [])
 
     def exits(self):
-        """What the jumps that go on further out leave, by target."""
+        """Of each target further out that jumps go on to: their kind, what they leave, and what gives the value
+        that they return."""
         found = {}
         for way in self.ways:
             if way.kind == "exit":
                 found.setdefault(way.target, []).append(way)
-        merges = []
         for (target, kind), ways in found.items():
             merge = Merge(ways, self.first, "the loop", self.olds, self.region)
-            returned = self.returned(merge, ways, getattr(target, "where", ""))
-            merges.append((kind, ways, merge, returned))
-        return merges
+            yield kind, merge, self.returned(merge, target.where)
 
     @staticmethod
-    def returned(merge, ways, where):
-        """What gives the value that a function returns on some ways."""
-        values = [way.returned for way in ways]
+    def returned(merge, where):
+        """What gives the value that a function returns on the ways of a merge."""
+        values = [way.returned for way in merge.ways]
         nothing = [x is None for x in values]
         if any(nothing) and not all(nothing):
             raise _trace.error(
@@ -577,21 +575,21 @@ class Frame:
         """Ends the IR loop, whose own results are those of a merge: ``make(init, rows)`` makes it of its first
         values (zeros for ``None``) and of what each jump hands on, which are the loop's own and, for each
         target further out, a flag and what it gets. Gives what ``behind`` makes of its results."""
-        t, exits = _trace.current(), self.exits()
+        t, exits = _trace.current(), list(self.exits())
         t.regions.pop()
         undo(self.region)
         rows = []
         for way in self.ways:
             row = merge.row(way)
-            for _, ways, other, _ in exits:
-                row += [constant(BOOL, way in ways).id, *other.row(way)]
+            for _, other, _ in exits:
+                row += [constant(BOOL, way in other.ways).id, *other.row(way)]
             rows.append(row)
         init = merge.row(None) if init is None else list(init)
-        for _, _, other, _ in exits:
+        for _, other, _ in exits:
             init += [constant(BOOL, False).id, *other.row(None)]
         results = iter(make(init, rows))
         value = behind(merge.finish([next(results) for _ in merge.slots]))
-        for kind, _, other, returned in exits:
+        for kind, other, returned in exits:
             flag = Value(next(results), BOOL)
             values = [next(results) for _ in other.slots]
             then = apart(lambda: jump(Signal(kind, returned(other.finish(values)))))[2]
@@ -652,7 +650,7 @@ def leave_frame(frame, signal):
     merge = Merge(normal, frame.first, frame.where, frame.olds if normal else {}, frame.region)
     returned = lambda results: None
     if normal and frame.kind == "function":
-        returned = frame.returned(merge, normal, frame.where)
+        returned = frame.returned(merge, frame.where)
     t.builder.hoist(region)
     make = lambda init, rows: t.emit("loop_", init, region, rows)
     value = frame.close(merge, None, make, returned)
