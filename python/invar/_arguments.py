@@ -170,7 +170,7 @@ def _other(step, x, copy, back):
     writes = step.flags & _WRITEABLE
     closed = writes and not x.flags.writeable
     raw = isinstance(x.base, memoryview) and x.dtype == np.uint8
-    dtype = _shown(step.dtype)
+    dtype = repr(step.dtype.name) if step.dtype.names is None else "its dtype"
     if raw and closed:
         advice = (
             f"its memory is read-only and the kernel writes it, so pass np.empty(n, {dtype}), or "
@@ -227,10 +227,6 @@ def _check_extents(step, x):
             f"{step.where} has shape {tuple(found)}, and its annotation says {wanted}: pass an array of "
             f"that shape, such as its .reshape({sizes})"
         )
-
-
-def _shown(dtype):
-    return repr(dtype.name) if dtype.names is None else "its dtype"
 
 
 def _repeats(x):

@@ -186,11 +186,6 @@ def _limit(seconds):
     return float(seconds)
 
 
-def _wait_for_all():
-    for future in list(_arguments.in_flight):
-        future.exception()
-
-
 #: How long launches under way when Python ends may go on, in seconds.
 _PATIENCE = 2.0
 
@@ -541,7 +536,8 @@ def check(
         given, alive, _ = _arguments.convert(compiled.steps, bound, copy)
         _arguments.check_overlap(name, compiled.steps, alive)
         # A launch that is still running may write what is read here.
-        _wait_for_all()
+        for future in list(_arguments.in_flight):
+            future.exception()
         try:
             text, found, passed, reach, allowed = told(
                 CheckError, compiled.module.check, name, sizes, given, compiled.named(constants), seed=seed,

@@ -419,14 +419,6 @@ def beside(condition, choices, what):
     return tuple(to_type(x, ty, what) for x in choices)
 
 
-def _unknown_key(ty):
-    """Refuses to be a key: what is equal to a traced value is known only when the kernel runs."""
-    raise _trace.error(
-        f"a traced {ty} is no key of a dict or set, which need to know it when the kernel is "
-        "compiled: compare with ==, or put the table in a buffer or iv.constant_array(...)"
-    )
-
-
 class NoAttributeError(KernelError, AttributeError):
     """Something of a kernel has no such attribute."""
 
@@ -477,8 +469,10 @@ class Value(_Still):
     def __repr__(self):
         return f"<traced {self.type}>"
 
-    def __hash__(self):
-        return _unknown_key(self.type)
+    __hash__ = refuses(
+        "a traced {0.type} is no key of a dict or set, which need to know it when the kernel is "
+        "compiled: compare with ==, or put the table in a buffer or iv.constant_array(...)"
+    )
 
     def __pos__(self):
         return self
