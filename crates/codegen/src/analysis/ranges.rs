@@ -371,9 +371,11 @@ impl Walk<'_> {
             Op::And => two().and_then(|(a, b)| (a.0 >= 0 && b.0 >= 0).then_some((0, a.1.min(b.1)))),
             // No bit is set above the highest of both.
             Op::Or | Op::Xor => two().and_then(|(a, b)| {
-                let bits = 128 - a.1.max(b.1).leading_zeros();
                 let least = if op == Op::Or { a.0.max(b.0) } else { 0 };
-                (a.0 >= 0 && b.0 >= 0).then_some((least, (1 << bits) - 1))
+                (a.0 >= 0 && b.0 >= 0).then(|| {
+                    let bits = 128 - a.1.max(b.1).leading_zeros();
+                    (least, (1 << bits) - 1)
+                })
             }),
             // The count is taken modulo the width (A3); only small ones are followed.
             Op::Shr | Op::ShrExact => two().and_then(|(a, b)| {
