@@ -194,7 +194,7 @@ fn a_kernel_that_is_not_there_is_refused_with_those_that_are() {
             Vec::new(),
             &Options::default()
         ),
-        "invalid-dispatch: the module has no kernel `other`; it has `k`, `fixed`"
+        "invalid-dispatch: the module has no kernel `other`; it has `k`, `fixed`, `blocks`"
     );
 }
 
