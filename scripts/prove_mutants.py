@@ -184,11 +184,17 @@ MUTANTS = [
     ("atomics-conflict-with-each-other", KERNEL,
      "a.memory == b.memory && writes", "a.memory == b.memory && (BROKEN || writes)"),
     ("threadgroups-do-not-meet", KERNEL,
-     "            if space != AddressSpace::Threadgroup {\n                for (i, a)",
-     "            if !BROKEN && space != AddressSpace::Threadgroup {\n                for (i, a)"),
+     "            if !space.is_of_threadgroup() {\n                for (i, a)",
+     "            if !BROKEN && !space.is_of_threadgroup() {\n                for (i, a)"),
     ("textures-are-of-no-grid", KERNEL,
-     "            AddressSpace::Texture,\n        ];", "            AddressSpace::Texture,\n        ];\n"
-     "        let spaces = &spaces[..if BROKEN { 2 } else { 3 }];\n        let spaces = spaces.iter().copied();"),
+     "            AddressSpace::Imageblock,\n        ];\n",
+     "            AddressSpace::Imageblock,\n        ];\n"
+     "        let is_seen = |s: &AddressSpace| !BROKEN || *s != AddressSpace::Texture;\n"
+     "        let spaces = spaces.into_iter().filter(is_seen);\n"),
+    ("imageblocks-are-nothing", KERNEL,
+     "        for space in spaces {\n            let of_space: Vec<usize>",
+     "        for space in spaces {\n            if BROKEN && space == AddressSpace::Imageblock { continue; }\n"
+     "            let of_space: Vec<usize>"),
     ("simdgroups-do-not-meet", KERNEL,
      "(false, true) => &[false, true],",
      "(false, true) if BROKEN => &[true],\n (false, true) => &[false, true],"),
