@@ -13,6 +13,7 @@ use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Token
 use crate::attributes;
 use crate::foreign::{self, Types};
 use crate::groups;
+use crate::imageblock::Imageblock;
 use crate::lengths::Lengths;
 use crate::patterns::{self, component_names};
 use crate::places::{NO_POINTERS, is_place, table as table_of};
@@ -183,7 +184,7 @@ pub(crate) fn assign(names: &[Ident], value: &Ident) -> TokenStream {
 
 /// Whether it is one of the macros that stand for memory.
 fn makes_array(call: &Macro) -> bool {
-    let mut names = ["threadgroup", "thread", "constant"].iter();
+    let mut names = ["threadgroup", "thread", "constant", "imageblock"].iter();
     names.any(|name| call.path.is_ident(name))
 }
 
@@ -627,6 +628,9 @@ impl Body {
         let Pat::Ident(name) = pat else {
             return refuse(pat, "an array of a kernel has a name");
         };
+        if make == "imageblock" {
+            return self.imageblock(&name.ident, call);
+        }
         let parse = |input: syn::parse::ParseStream| input.parse::<syn::TypeArray>();
         let array = parse.parse2(call.tokens.clone()).map_err(|e| {
             Error::new(
@@ -653,6 +657,25 @@ impl Body {
             #text, &[#(::invar::kernel::row_length(#all)),*], #place,
         );),
         )
+    }
+
+    /// `let block = imageblock!(Pixel, colour: Rgba8Unorm);`
+    fn imageblock(&mut self, name: &Ident, call: &Macro) -> Result<TokenStream> {
+        let block = Imageblock::parse.parse2(call.tokens.clone()).map_err(|e| {
+            let form = "an imageblock is of an element, and of formats that its fields are stored in: \
+                        `imageblock!(Pixel, colour: Rgba8Unorm)`";
+            Error::new(e.span(), form)
+        })?;
+        self.declare(name);
+        foreign::known_element(&block.element)?;
+        let (text, place) = (name.to_string(), place(call));
+        let (element, here) = (foreign::looked_up(&block.element), located(call));
+        let formats = block.formats.iter().map(|(field, format)| {
+            let field = field.as_ref().map_or(String::new(), Ident::to_string);
+            words!((#field, ::invar::PixelFormat::#format))
+        });
+        Ok(quote_spanned!(here=>
+            let #name = ::invar::kernel::imageblock::<#element>(#text, &[#(#formats),*], #place);))
     }
 
     /// `let table = constant!(TABLE);`

@@ -18,6 +18,7 @@ mod data;
 mod foreign;
 mod function;
 mod groups;
+mod imageblock;
 mod lengths;
 mod library;
 mod loops;

@@ -8,6 +8,7 @@ use invar_ir::{Access, ConstantArray, ElementType, Memory, Place, Span, Step, Va
 use super::data::{Constant, Data, Elements, Scalar, Single, Stored, Val, elements, listed};
 use super::define::{Place4, at, with};
 use super::value::{Index, IntoVal};
+use crate::PixelFormat;
 
 macro_rules! arrays {
     ($($(#[doc = $doc:literal])+ $name:ident;)*) => {$(
@@ -70,6 +71,9 @@ arrays! {
     ThreadArray;
     /// `constant!(TABLE)`: a Rust constant as an array in constant memory.
     ConstantTable;
+    /// `imageblock!(T)`: an element for each position of the threadgroup, of zeros at first (I2), of which
+    /// `block[block.element(x, y)]` is one. `imageblock!(Pixel, colour: Rgba8Unorm)` stores a field in a pixel format.
+    Imageblock;
 }
 
 macro_rules! swaps {
@@ -300,6 +304,7 @@ pub trait IndexedMut: Indexed {}
 impl<T: Stored> IndexedMut for SliceMut<T> {}
 impl<T: Stored> IndexedMut for ThreadgroupArray<T> {}
 impl<T: Stored> IndexedMut for ThreadArray<T> {}
+impl<T: Stored> IndexedMut for Imageblock<T> {}
 impl<T: Stored, const N: usize> IndexedMut for Spot<[T; N]> {}
 
 /// A place in memory, by its number in the kernel being defined.
@@ -655,6 +660,40 @@ pub fn thread_array<T: Stored>(name: &str, count: impl Length, place: Place4) ->
     at(place, ());
     let (element, count) = (T::element(), length(count));
     ThreadArray::of(with(|k| k.builder.alloc_thread(name, element, count)))
+}
+
+/// `imageblock!(T)`, with the pixel formats that fields are stored in.
+pub fn imageblock<T: Stored>(
+    name: &str,
+    formats: &[(&str, PixelFormat)],
+    place: Place4,
+) -> Imageblock<T> {
+    at(place, ());
+    let element = T::element();
+    Imageblock::of(with(|k| k.builder.imageblock_of(name, element, formats)))
+}
+
+impl<T: Stored> Imageblock<T> {
+    /// The number of the element at a column and a row; outside of the imageblock one that no element has.
+    pub fn element(self, x: impl Index, y: impl Index) -> Val<u32> {
+        let at = [x.index(), y.index()];
+        Val::of(with(|k| k.builder.imageblock_element(self.memory, at)))
+    }
+
+    /// How many columns it has: those of the threadgroup.
+    pub fn width(self) -> Val<u32> {
+        Val::of(with(|k| k.builder.imageblock_width(self.memory)))
+    }
+
+    /// How many rows it has.
+    pub fn height(self) -> Val<u32> {
+        Val::of(with(|k| k.builder.imageblock_height(self.memory)))
+    }
+
+    /// How many samples a position has: 1.
+    pub fn samples(self) -> Val<u32> {
+        Val::of(with(|k| k.builder.imageblock_samples(self.memory)))
+    }
 }
 
 /// One of the lengths of an array of arrays.

@@ -42,11 +42,12 @@ pub use launch::{
     findings, launch, ran, value,
 };
 pub use memory::{
-    AsSlice, AsSliceMut, ComponentsOf, ConstantTable, Constants, InMemory, InPlace, InRow, Indexed,
-    IndexedMut, Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice, SliceMut, Spot, SpotId,
-    ThreadArray, ThreadgroupArray, components, constant_table, constants, part, part_mut, place,
-    place_mut, read, requires, row_length, scalar, set_part, slice, slice_mut, thread_array,
-    thread_rows, threadgroup_array, threadgroup_param, threadgroup_rows, write,
+    AsSlice, AsSliceMut, ComponentsOf, ConstantTable, Constants, Imageblock, InMemory, InPlace,
+    InRow, Indexed, IndexedMut, Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice, SliceMut,
+    Spot, SpotId, ThreadArray, ThreadgroupArray, components, constant_table, constants, imageblock,
+    part, part_mut, place, place_mut, read, requires, row_length, scalar, set_part, slice,
+    slice_mut, thread_array, thread_rows, threadgroup_array, threadgroup_param, threadgroup_rows,
+    write,
 };
 pub use numbers::Power;
 pub use structure::{

@@ -11,10 +11,13 @@ use std::marker::PhantomData;
 use invar_ir::texture::{
     Dimension, SamplerSource, Sampling, TextureAccess, TextureFunction, TextureType,
 };
-use invar_ir::{AtomicOp, KernelBuilder, Memory, Order, Place, Scope, Step, Value, Width};
+use invar_ir::{
+    AtomicOp, ImageblockSlice, KernelBuilder, Memory, Order, Place, Scope, Step, Value, Width,
+};
 
 use super::data::{Number, Single, Stored, Val};
 use super::define::{Place4, at, with};
+use super::memory::InPlace;
 use super::numbers::scalar_of;
 use super::value::{Index, IntoVal};
 use crate::{Device, Error, Texture};
@@ -410,6 +413,51 @@ levels! {
     Texture2dArrayMut (x, y, element);
     TextureCubeMut (x, y, face);
     TextureCubeArrayMut (x, y, face, element);
+}
+
+/// Slices of imageblocks.
+macro_rules! slices {
+    ($($name:ident ($($at:ident),*);)*) => {$(
+        impl<T: Component> $name<T> {
+            /// Copies a field of all elements of an imageblock, from the texel at integer coordinates on, by the
+            /// thread that comes here: `texture.write_slice(x, y, &block[0].colour)`.
+            pub fn write_slice(self, $($at: impl Index,)* slice: impl InPlace) {
+                write_slice(self.memory, &[$($at.index(),)*], slice.place(), None);
+            }
+
+            /// The same of a rectangle of elements: from the element at a column and a row on, so many columns
+            /// and rows.
+            #[expect(clippy::too_many_arguments, reason = "two places and a size, each a few numbers")]
+            pub fn write_slice_part(
+                self,
+                $($at: impl Index,)*
+                slice: impl InPlace,
+                left: Val<u32>,
+                top: Val<u32>,
+                width: Val<u32>,
+                height: Val<u32>,
+            ) {
+                let region = [[left, top], [width, height]].map(|pair| pair.map(Val::ssa));
+                write_slice(self.memory, &[$($at.index(),)*], slice.place(), Some(region));
+            }
+        }
+    )*};
+}
+slices! {
+    Texture2dMut (x, y);
+    Texture2dArrayMut (x, y, element);
+}
+
+fn write_slice(texture: Memory, at: &[Value], field: Place, region: Option<[[Value; 2]; 2]>) {
+    with(|k| {
+        k.uses(texture, false, true);
+        let slice = ImageblockSlice {
+            memory: field.memory,
+            path: field.path,
+            region,
+        };
+        k.builder.texture_write_slice(texture, at, &slice);
+    });
 }
 
 /// Samples: of the first level, of levels, of the level that gradients lead to, and the texels around.

@@ -4,6 +4,7 @@ mod build;
 mod forms;
 mod kernel;
 mod kernel_arrays;
+mod kernel_imageblocks;
 mod kernel_language;
 mod kernel_numbers;
 mod kernel_programs;
