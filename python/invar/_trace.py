@@ -7,7 +7,6 @@ syntax tree it is.
 from __future__ import annotations
 
 import linecache
-import os
 import threading
 
 from . import _syntax
@@ -16,12 +15,8 @@ from ._invar import Builder
 
 _local = threading.local()
 #: One kernel is compiled at a time: kernels may share objects of Python, which compiling changes and
-#: puts back. A fork waits for its end: a child has none of the threads that would put them back.
+#: puts back.
 lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
 
 
 class Trace:

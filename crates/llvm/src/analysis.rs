@@ -15,7 +15,8 @@ use invar_ir::{AddressSpace, ElementType, Kernel, Module, Op, ParamKind, Scalar,
 use crate::neighbour_rows::goes_between_rows;
 use crate::object::{ALIGN, Scratch};
 use crate::options::{CompileOptions, SIMDGROUP_SIZE};
-use crate::plan::Plan;
+use crate::pieces::pieces;
+use crate::plan::{InstKey, Plan};
 use crate::shapes::{Choice, Shapes};
 use crate::target::Features;
 use crate::tuning::{FRAME_BYTES, MOST_VECTORS_WITHOUT_LOOPS};
@@ -42,6 +43,8 @@ pub(crate) struct Analysis<'k> {
     pub merges: bool,
     /// It has no loops and barriers, and goes from row to row of memory.
     pub goes_between_rows: bool,
+    /// By how many bytes accesses move from one threadgroup to the next, where that is a piece of a row.
+    pub pieces: HashMap<InstKey, u64>,
     /// The order in which threadgroups follow each other.
     pub launch_order: LaunchOrder,
     /// One chunk holds a whole threadgroup, so that slots are variables of the function.
@@ -101,6 +104,8 @@ impl<'k> Analysis<'k> {
         } else {
             Zones::default()
         };
+        let launch_order =
+            order::by_shared_loads(module, kernel, threadgroup_size.unwrap_or([1; 3]));
         let mut analysis = Analysis {
             module,
             kernel,
@@ -112,11 +117,8 @@ impl<'k> Analysis<'k> {
             checks: options.checks,
             merges: !zones.are_there() && merges(kernel, &plan, shapes.full),
             goes_between_rows: goes_between_rows(kernel, &plan.affine),
-            launch_order: order::by_shared_loads(
-                module,
-                kernel,
-                threadgroup_size.unwrap_or([1; 3]),
-            ),
+            pieces: pieces(module, kernel, &plan, threadgroup_size, launch_order),
+            launch_order,
             slots_are_variables: false,
             simdgroup_size: kernel.simdgroup_size.unwrap_or(SIMDGROUP_SIZE),
             threadgroup_size,

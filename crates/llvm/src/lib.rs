@@ -72,6 +72,7 @@ mod object;
 mod objects;
 mod ops;
 mod options;
+mod pieces;
 mod places;
 mod plan;
 mod positions;

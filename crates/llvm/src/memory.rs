@@ -40,6 +40,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 .memory_type(t.scalar, e.vector_type(t.scalar, width * count).into());
             let all = e.load(ty, dense.pointer, t.scalar.size_bytes() as u32);
             self.mark_constant(&t.object, all);
+            if let Some(prefetch) = t.prefetch {
+                let bytes = u64::from(width * count) * t.scalar.size_bytes();
+                self.prefetch_lines(dense.pointer, bytes, prefetch);
+            }
             let all = self.settled(&t.object, t.scalar, all).into_vector_value();
             let component = |c| {
                 self.e
@@ -146,10 +150,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         } else {
             self.shape.parts() as usize
         };
+        t.prefetch = self.prefetch_for(inst, mask);
         if let Some(parts) = self.load_all_dense(&t, mask, proved) {
             return parts;
         }
-        t.prefetch = self.prefetch_for(inst, mask);
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -378,6 +382,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             return;
         }
+        t.prefetch = self.prefetch_beside(inst);
         if self.store_past_caches(place.memory, &t, value, mask, proved) {
             return;
         }

@@ -118,6 +118,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         .store_nontemporal(stored, *pointer, vector_bytes.min(CACHE_LINE_BYTES));
                 } else {
                     e.store(stored, *pointer, t.scalar.size_bytes() as u32);
+                    if let Some(prefetch) = t.prefetch {
+                        self.prefetch_lines(*pointer, vector_bytes, prefetch);
+                    }
                 }
             }
             e.branch(join);

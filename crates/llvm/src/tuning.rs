@@ -113,6 +113,10 @@ pub(crate) const LEAST_PREFETCHED_STEP_BYTES: u64 = 1024;
 /// a core has on its way in the time of a barrier. For reductions, where the next threadgroup reads on behind barriers.
 pub(crate) const PREFETCHED_STRETCH_BYTES: u64 = 4096;
 
+/// How many rounds ahead that is at least, where other threads of the threadgroup read what lies between: the next
+/// round comes too soon.
+pub(crate) const PREFETCHED_ROUNDS: u64 = 4;
+
 /// How far ahead a row is prefetched that one thread goes along: lines of as many rows as a vector has lanes are in the
 /// second cache then, also where all lie in few of its sets. For sums, norms and products of rows by one thread each.
 pub(crate) const PREFETCHED_ALONG_BYTES: u64 = 256;
