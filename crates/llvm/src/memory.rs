@@ -382,7 +382,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             return;
         }
-        t.prefetch = self.prefetch_beside(inst);
+        t.prefetch = self.prefetch_for(inst, mask);
         if self.store_past_caches(place.memory, &t, value, mask, proved) {
             return;
         }

@@ -59,10 +59,12 @@ enum CacheLevel {
 }
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
-    /// What is worth asking for when a load is made.
-    pub fn prefetch_for(&self, load: &Inst, mask: &Mask<'c>) -> Option<Prefetch<'c>> {
-        let InstKind::Load(place) = &load.kind else {
-            return None;
+    /// What is worth asking for when a load is made, or a store that reads the line that it writes to.
+    pub fn prefetch_for(&self, access: &Inst, mask: &Mask<'c>) -> Option<Prefetch<'c>> {
+        let (place, reads) = match &access.kind {
+            InstKind::Load(place) => (place, true),
+            InstKind::Store { place, .. } => (place, false),
+            _other => return None,
         };
         let chunk = self.chunk.as_ref()?;
         if !chunk.fast || chunk.divergence > 0 || *mask != Mask::All {
@@ -84,7 +86,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let Some(Inst {
                 kind: InstKind::For { body, .. },
                 ..
-            }) = loop_around(&self.analysis.kernel.body, load)
+            }) = loop_around(&self.analysis.kernel.body, access)
             else {
                 return None;
             };
@@ -94,7 +96,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             };
             let elements = self.growth(place.index, &within);
             let moves = elements.and_then(|n| bytes(n).get_zero_extended_constant());
-            let moves = moves.filter(|moves| self.leaves_no_gap(*moves, thread_bytes));
+            let chunk = u64::from(self.shape.along * self.shape.width) * thread_bytes;
+            // Processors foresee where stores go on without a pause.
+            let leaves_no_gap = |moves: &u64| {
+                Some(*moves) == self.row_bytes(thread_bytes) || reads && *moves == chunk
+            };
+            let moves = moves
+                .filter(leaves_no_gap)
+                .filter(|moves| reads || *moves > chunk);
             if let Some(moves) = moves {
                 let ahead = moves.saturating_mul(PREFETCHED_ROUNDS);
                 return Some(Prefetch {
@@ -106,8 +115,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             (level, own) = (CacheLevel::Second, &body.params);
         }
         let Some(index) = self.collective_loop() else {
-            return self.prefetch_beside(load);
+            return self.prefetch_beside(access);
         };
+        if !reads {
+            return None;
+        }
         let carried = own.get(1..).unwrap_or_default();
         let rounds = Moving::Round { index, carried };
         let row = bytes(self.growth(place.index, &rounds)?);
@@ -127,7 +139,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     /// What the next threadgroup accesses beside what this one does, if that is a piece of each of several rows.
-    pub fn prefetch_beside(&self, access: &Inst) -> Option<Prefetch<'c>> {
+    fn prefetch_beside(&self, access: &Inst) -> Option<Prefetch<'c>> {
         let bytes = self.analysis.pieces.get(&std::ptr::from_ref(access))?;
         Some(Prefetch {
             bytes: self.e.i64(*bytes),
@@ -136,17 +148,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         })
     }
 
-    /// Whether rounds of a chunk's loop which are so many bytes apart leave no gaps: all threads of the chunk, or of
-    /// the threadgroup, access that many together.
-    fn leaves_no_gap(&self, bytes: u64, thread_bytes: u64) -> bool {
-        let row = match self.shape.linear {
-            true => self.group.threads,
-            false => self.group.size[0],
-        };
-        let all = row.get_zero_extended_constant();
-        let chunk = u64::from(self.shape.along * self.shape.width);
-        let mut threads = all.into_iter().chain([chunk]);
-        threads.any(|threads| threads.checked_mul(thread_bytes) == Some(bytes))
+    /// How many bytes a row of the threadgroup's threads accesses, if each accesses so many.
+    fn row_bytes(&self, thread_bytes: u64) -> Option<u64> {
+        let [x, y, z] = self.analysis.threadgroup_size?.map(u64::from);
+        let threads = if self.shape.linear { x * y * z } else { x };
+        threads.checked_mul(thread_bytes)
     }
 
     /// Whether a vector of elements is the first of its line, if the chunk's row begins with one.
