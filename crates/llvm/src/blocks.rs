@@ -35,8 +35,8 @@ use invar_ir::Inst;
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
 use crate::places::{Spot, Target};
-use crate::prefetch::CACHE_LINE_BYTES;
 use crate::state::Proof;
+use crate::target::CACHE_LINE_BYTES;
 use crate::value::{Mask, Part, Parts};
 
 /// Stores of a block whose lanes' rows lie apart, at least.

@@ -10,8 +10,8 @@
 //!   `far_indices.rs` what it gets wrong); `tuning.rs` has the numbers that decide what is worth it;
 //! - `analysis.rs` is what is known of the kernel, and changes no more: `plan.rs` finds what runs once for a
 //!   threadgroup and what for each chunk of its threads, `shapes.rs` how these are cut (`cost.rs`,
-//!   `neighbour_rows.rs`), [`invar_codegen::analysis::lanes`] how values differ over a chunk, and `segments.rs`
-//!   what a loop over chunks takes and leaves;
+//!   `neighbour_rows.rs`), [`invar_codegen::analysis::lanes`] how values differ over a chunk, `segments.rs` what a loop
+//!   over chunks takes and leaves, and `pieces.rs` which accesses leave their rows of memory soon;
 //! - `function.rs` is the function that is made, with what is known meanwhile (`state.rs`). Each of these needs only
 //!   those before it:
 //!   - `emit.rs` builds LLVM's instructions, and for values in registers `registers.rs`, `gather.rs`, `counting.rs`,

@@ -20,7 +20,7 @@ use invar_ir::{AddressSpace, Kernel, Module, Op, Place};
 
 use crate::neighbour_rows::share_loads;
 use crate::plan::{InstKey, Plan};
-use crate::prefetch::CACHE_LINE_BYTES;
+use crate::target::CACHE_LINE_BYTES;
 
 /// Operations between a symbol and the threadgroup's place, at most.
 const DEPTH: u32 = 4;

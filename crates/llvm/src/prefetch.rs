@@ -23,14 +23,12 @@ use invar_ir::{AddressSpace, Inst, Param, ParamKind};
 
 use crate::function::FunctionLowering;
 use crate::pieces::bytes_of_index_and_thread;
+use crate::target::CACHE_LINE_BYTES;
 use crate::tuning::{
     LEAST_PREFETCHED_STEP_BYTES, PREFETCHED_ALONG_BYTES, PREFETCHED_ROUNDS,
     PREFETCHED_STRETCH_BYTES,
 };
 use crate::value::{Mask, Part};
-
-/// What the processor moves at once.
-pub(crate) const CACHE_LINE_BYTES: u64 = 64;
 
 /// From where to where values grow.
 enum Moving<'a> {

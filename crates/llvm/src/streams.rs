@@ -25,10 +25,9 @@ use invar_ir::inst::Memory;
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
 use crate::places::Target;
+use crate::target::CACHE_LINE_BYTES;
 use crate::value::{Mask, Parts};
 
-/// What the processor moves at once.
-const CACHE_LINE_BYTES: u64 = 64;
 /// The smallest vector that can be stored past the caches.
 const LEAST_VECTOR_BYTES: u64 = 16;
 

@@ -10,6 +10,9 @@ use inkwell::targets::{
 
 use crate::library::{self, load};
 
+/// What processors move between caches at once.
+pub(crate) const CACHE_LINE_BYTES: u64 = 64;
+
 /// A processor to compile for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Target {
