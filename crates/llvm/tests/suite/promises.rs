@@ -423,17 +423,18 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
             }}"
         )
     };
-    let asks = |step, memory| {
+    let asks_by = |vectors, step, memory| {
         let options = CompileOptions {
             target: Target::X86V3,
             threadgroup_size: Some([64, 1, 1]),
-            interleave: Some([8, 1]),
+            interleave: Some([vectors, 1]),
             ..CompileOptions::default()
         };
         let text = emit(&module(&kernel(step, memory)), "sums", &options, Text::Asm);
         let text = text.expect("it compiles");
         text.matches("prefetch").count()
     };
+    let asks = |step, memory| asks_by(8, step, memory);
     // Eight vectors of eight lanes: four lines.
     assert_eq!(asks("const u32 64", "%x"), 4);
     // Where a chunk is full, and holds all threads, it is known how many there are.
@@ -442,6 +443,50 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
     assert_eq!(asks("const u32 128", "%x"), 0);
     assert_eq!(asks("threads_per_threadgroup y", "%x"), 0);
     assert_eq!(asks("const u32 64", "%tile"), 0);
+    // Another chunk reads what lies between, or nobody does.
+    assert_eq!(asks_by(4, "const u32 64", "%x"), 2);
+    assert_eq!(asks_by(4, "const u32 128", "%x"), 0);
+}
+
+#[test]
+fn what_lies_beside_a_tile_is_asked_for_a_threadgroup_ahead() {
+    let asks = |row: &str, column: &str, pitch: &str| {
+        let text = format!(
+            "kernel @add(%x: device read f32, %y: device read_write f32, %n: u32) threadgroup(256) {{
+                %t = thread_index_in_threadgroup
+                %g = threadgroup_position_in_grid x
+                %tiles = const u32 16
+                %width = const u32 64
+                %height = const u32 4
+                %tile_row = {row} %g, %tiles
+                %tile_column = {column} %g, %tiles
+                %inner_row = div %t, %width
+                %inner_column = rem %t, %width
+                %r0 = mul %tile_row, %height
+                %r = add %r0, %inner_row
+                %c0 = mul %tile_column, %width
+                %c = add %c0, %inner_column
+                %pitch = {pitch}
+                %first = mul %r, %pitch
+                %i = add %first, %c
+                %a = load %x[%i]
+                %b = load %y[%i]
+                %sum = add %a, %b
+                store %y[%i], %sum
+            }}"
+        );
+        let options = CompileOptions {
+            target: Target::X86V3,
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(&text), "add", &options, Text::Asm).expect("it compiles");
+        text.contains("prefetch")
+    };
+    assert!(asks("div", "rem", "const u32 1024"));
+    assert!(asks("div", "rem", "or %n, %n"));
+    // A stretch without an end is foreseen, and of tiles one below the other nothing lies beside.
+    assert!(!asks("add", "shr", "const u32 64"));
+    assert!(!asks("add", "shr", "or %n, %n"));
 }
 
 #[test]
