@@ -46,6 +46,7 @@ mkdir -p "$book/site/fonts"
 cargo doc -q --workspace --no-deps --exclude invar-bench --exclude invar-conformance
 rm -rf "$book/site/rustdoc"
 cp -r "${CARGO_TARGET_DIR:-target}/doc" "$book/site/rustdoc"
+rm -f "$book/site/rustdoc/.lock"
 # Of the book's own pages; rustdoc checks its links itself. What lies elsewhere is not asked for.
 "$python/bin/lychee" --offline --no-progress --include-fragments --root-dir "$root/$book/site" "$book"/site/*.html
 echo "the site is in $book/site; open $book/site/index.html"

@@ -16,4 +16,4 @@ if [ -z "${notes//[[:space:]]/}" ]; then
     echo "CHANGELOG.md has no part \"## $version\"" >&2
     exit 1
 fi
-printf '%s\n' "$notes"
+printf '%s\n' "$notes" | python3 scripts/readme.py -

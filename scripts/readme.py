@@ -2,7 +2,9 @@
 """Pages of the repository for those who read them elsewhere: on the pages of packages, and in releases.
 
 readme.py FOLDER/README.md   writes the page of that name
-readme.py PACKAGE ...        mends the description in the metadata of wheels and source distributions
+readme.py PACKAGE ...        mends the description in the metadata of wheels and source distributions, and takes the
+                             folder in which a wheel was built out of its bill of materials
+readme.py -                  mends a page on standard input
 readme.py --address          prints the repository's address, or nothing
 
 What the links of a page name lies in the repository, and so they become links to there, of the release's tag. The
@@ -70,19 +72,24 @@ def metadata(old, at):
 
 def into_wheel(path, at):
     with zipfile.ZipFile(path) as wheel:
-        entries = [(entry, wheel.read(entry)) for entry in wheel.infolist()]
-    name = next(entry.filename for entry, _ in entries if entry.filename.endswith(".dist-info/METADATA"))
-    new = metadata(next(data for entry, data in entries if entry.filename == name), at)
-    digest = base64.urlsafe_b64encode(hashlib.sha256(new).digest()).rstrip(b"=").decode()
+        entries = {entry: wheel.read(entry) for entry in wheel.infolist()}
+    changed = {}
+    for entry, data in entries.items():
+        if entry.filename.endswith(".dist-info/METADATA"):
+            changed[entry.filename] = metadata(data, at)
+        elif "/sboms/" in entry.filename and not entry.is_dir():
+            changed[entry.filename] = re.sub(rb'path\+file://[^"#]*/(?=crates/)', b"path+file:///", data)
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as wheel:
-        for entry, data in entries:
-            if entry.filename == name:
-                data = new
-            elif entry.filename.endswith(".dist-info/RECORD"):
-                line = f"{name},sha256={digest},{len(new)}"
-                record, count = re.subn(rf"^{re.escape(name)},.*$", line, data.decode(), flags=re.MULTILINE)
-                assert count == 1, f"{path}: {count} lines of {name} in RECORD"
+        for entry, data in entries.items():
+            data = changed.get(entry.filename, data)
+            if entry.filename.endswith(".dist-info/RECORD"):
+                record = data.decode()
+                for name, new in changed.items():
+                    digest = base64.urlsafe_b64encode(hashlib.sha256(new).digest()).rstrip(b"=").decode()
+                    line = f"{name},sha256={digest},{len(new)}"
+                    record, count = re.subn(rf"^{re.escape(name)},.*$", line, record, flags=re.MULTILINE)
+                    assert count == 1, f"{path}: {count} lines of {name} in RECORD"
                 data = record.encode()
             wheel.writestr(entry, data, compresslevel=9)
     path.write_bytes(made.getvalue())
@@ -108,7 +115,9 @@ def main(files):
     if at is None:
         print("the repository's address is not known (INVAR_REPOSITORY): pages are without links", file=sys.stderr)
     for file in map(pathlib.Path, files):
-        if file.suffix == ".whl":
+        if file.name == "-":
+            print(elsewhere(sys.stdin.read(), at), end="")
+        elif file.suffix == ".whl":
             into_wheel(file, at)
         elif file.name.endswith(".tar.gz"):
             into_source(file, at)

