@@ -1399,7 +1399,7 @@ def div(a: Operand, b: Operand, /) -> Any:
     """
 
 def rem(a: Operand, b: Operand, /) -> Any:
-    """The remainder of [`div`](KernelBuilder::div), with the sign of `a`; `x % 0` is 0 (A2).
+    """The remainder of `div`, with the sign of `a`; `x % 0` is 0 (A2).
 
     ``(T, T) -> T, T: integer scalar or vector``
     """
@@ -1430,13 +1430,13 @@ def abs(x: Operand, /) -> Any:
     """
 
 def min(a: Operand, b: Operand, /) -> Any:
-    """The smaller. Of floats the same as [`fmin`](KernelBuilder::fmin).
+    """The smaller. Of floats the same as `fmin`.
 
     ``(T, T) -> T, T: integer or float scalar or vector``
     """
 
 def max(a: Operand, b: Operand, /) -> Any:
-    """The larger. Of floats the same as [`fmax`](KernelBuilder::fmax).
+    """The larger. Of floats the same as `fmax`.
 
     ``(T, T) -> T, T: integer or float scalar or vector``
     """
@@ -1824,7 +1824,7 @@ def faceforward(normal: Operand, incident: Operand, reference: Operand, /) -> An
 
 def matrix_multiply(a: Operand, b: Operand, /) -> Any:
     """The product of matrices, of a matrix and a column vector, or of a row vector and a matrix.
-     Each entry is a [`dot`](KernelBuilder::dot) (A11), with its error.
+     Each entry is a `dot` (A11), with its error.
 
     ``(matrix, matrix) -> matrix; (matrix, vector) -> vector; (vector, matrix) -> vector``
     """
@@ -1862,7 +1862,7 @@ def pack_float_to_snorm4x8(x: Operand, /) -> u32:
     """
 
 def pack_float_to_srgb_unorm4x8(x: Operand, /) -> u32:
-    """As [`pack_float_to_unorm4x8`](KernelBuilder::pack_float_to_unorm4x8), the first three components
+    """As `pack_float_to_unorm4x8`, the first three components
      encoded as sRGB before; off by a level at most, and only within a thousandth of a tie.
 
     ``(f32x4) -> u32``
@@ -1883,7 +1883,7 @@ def pack_float_to_snorm2x16(x: Operand, /) -> u32:
     """
 
 def pack_float_to_unorm10a2(x: Operand, /) -> u32:
-    """As [`pack_float_to_unorm4x8`](KernelBuilder::pack_float_to_unorm4x8), into 10, 10, 10 and 2 bits.
+    """As `pack_float_to_unorm4x8`, into 10, 10, 10 and 2 bits.
 
     ``(f32x4) -> u32``
     """
@@ -1901,7 +1901,7 @@ def unpack_snorm4x8_to_float(x: Operand, /) -> f32x4:
     """
 
 def unpack_srgb_unorm4x8_to_float(x: Operand, /) -> f32x4:
-    """As [`unpack_unorm4x8_to_float`](KernelBuilder::unpack_unorm4x8_to_float), the first three components
+    """As `unpack_unorm4x8_to_float`, the first three components
      decoded from sRGB, all correctly rounded.
 
     ``(u32) -> f32x4``
@@ -2104,7 +2104,7 @@ def simd_product(x: Operand, /) -> Any:
     """
 
 def simd_min(x: Operand, /) -> Any:
-    """The [`min`](KernelBuilder::min) over the simdgroup.
+    """The `min` over the simdgroup.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2112,7 +2112,7 @@ def simd_min(x: Operand, /) -> Any:
     """
 
 def simd_max(x: Operand, /) -> Any:
-    """The [`max`](KernelBuilder::max) over the simdgroup.
+    """The `max` over the simdgroup.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2120,7 +2120,7 @@ def simd_max(x: Operand, /) -> Any:
     """
 
 def simd_and(x: Operand, /) -> Any:
-    """The [`and`](KernelBuilder::and) over the simdgroup.
+    """The `and` over the simdgroup.
 
     ``(T) -> T, T: bool or integer scalar or vector``
 
@@ -2128,7 +2128,7 @@ def simd_and(x: Operand, /) -> Any:
     """
 
 def simd_or(x: Operand, /) -> Any:
-    """The [`or`](KernelBuilder::or) over the simdgroup.
+    """The `or` over the simdgroup.
 
     ``(T) -> T, T: bool or integer scalar or vector``
 
@@ -2136,7 +2136,7 @@ def simd_or(x: Operand, /) -> Any:
     """
 
 def simd_xor(x: Operand, /) -> Any:
-    """The [`xor`](KernelBuilder::xor) over the simdgroup.
+    """The `xor` over the simdgroup.
 
     ``(T) -> T, T: bool or integer scalar or vector``
 
@@ -2285,7 +2285,7 @@ def quad_product(x: Operand, /) -> Any:
     """
 
 def quad_min(x: Operand, /) -> Any:
-    """The [`min`](KernelBuilder::min) over the quadgroup.
+    """The `min` over the quadgroup.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2293,7 +2293,7 @@ def quad_min(x: Operand, /) -> Any:
     """
 
 def quad_max(x: Operand, /) -> Any:
-    """The [`max`](KernelBuilder::max) over the quadgroup.
+    """The `max` over the quadgroup.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2301,7 +2301,7 @@ def quad_max(x: Operand, /) -> Any:
     """
 
 def quad_and(x: Operand, /) -> Any:
-    """The [`and`](KernelBuilder::and) over the quadgroup.
+    """The `and` over the quadgroup.
 
     ``(T) -> T, T: bool or integer scalar or vector``
 
@@ -2309,7 +2309,7 @@ def quad_and(x: Operand, /) -> Any:
     """
 
 def quad_or(x: Operand, /) -> Any:
-    """The [`or`](KernelBuilder::or) over the quadgroup.
+    """The `or` over the quadgroup.
 
     ``(T) -> T, T: bool or integer scalar or vector``
 
@@ -2317,7 +2317,7 @@ def quad_or(x: Operand, /) -> Any:
     """
 
 def quad_xor(x: Operand, /) -> Any:
-    """The [`xor`](KernelBuilder::xor) over the quadgroup.
+    """The `xor` over the quadgroup.
 
     ``(T) -> T, T: bool or integer scalar or vector``
 
@@ -2504,7 +2504,7 @@ grid_origin: _Query
 """
 
 grid_size: _Query
-"""The size of the grid in threads: [`threads_per_grid`](KernelBuilder::threads_per_grid).
+"""The size of the grid in threads: `threads_per_grid`.
 
 ``x, y or z, () -> u32``
 """
@@ -2550,7 +2550,7 @@ def threads_per_simdgroup() -> u32:
     """
 
 def thread_execution_width() -> u32:
-    """The simdgroup size: [`threads_per_simdgroup`](KernelBuilder::threads_per_simdgroup).
+    """The simdgroup size: `threads_per_simdgroup`.
 
     ``() -> u32``
 

@@ -127,7 +127,7 @@ pub fn ops(args: &OpsArgs) -> Result<Verdict, Refusal> {
                     "signature": signature(row.signature),
                     "defined_by": meaning(row.meaning),
                     "error": accuracy(row.accuracy),
-                    "doc": doc(row.doc),
+                    "doc": row.text(),
                 })
             })
             .collect();
@@ -136,7 +136,7 @@ pub fn ops(args: &OpsArgs) -> Result<Verdict, Refusal> {
         for op in chosen {
             let row = op.row();
             show(&format!("{}: {}\n", row.name, signature(row.signature)));
-            show(&doc(row.doc));
+            show(&row.text());
             show(&format!(
                 "\ndefined by {}; error: {}",
                 meaning(row.meaning),
@@ -146,47 +146,10 @@ pub fn ops(args: &OpsArgs) -> Result<Verdict, Refusal> {
     } else {
         for op in chosen {
             let row = op.row();
-            show(&format!(
-                "{:34} {}",
-                row.name,
-                first_sentence(&doc(row.doc))
-            ));
+            show(&format!("{:34} {}", row.name, first_sentence(&row.text())));
         }
     }
     Ok(Verdict::Clean)
-}
-
-fn doc(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .map(|line| line.strip_prefix(' ').unwrap_or(line))
-        .collect();
-    without_links(lines.join("\n").trim())
-}
-
-/// The text for a terminal, where rustdoc's links lead nowhere: [`min`](KernelBuilder::min) is `min`.
-fn without_links(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, from)) = rest.split_once('[') {
-        out.push_str(before);
-        let link = from
-            .split_once("](KernelBuilder::")
-            .and_then(|(name, to)| Some((name, to.split_once(')')?.1)))
-            .filter(|(name, _)| !name.contains(['[', ']']));
-        match link {
-            Some((name, after)) => {
-                out.push_str(name);
-                rest = after;
-            }
-            None => {
-                out.push('[');
-                rest = from;
-            }
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 /// A text's first sentence, in one line.

@@ -74,7 +74,7 @@ pub fn ops() -> Vec<(
     (usize, usize),
     String,
     &'static str,
-    &'static str,
+    String,
 )> {
     Op::all()
         .map(|op| {
@@ -91,7 +91,7 @@ pub fn ops() -> Vec<(
                 row.signature.operand_count(),
                 row.signature.to_string(),
                 capability,
-                row.doc,
+                row.text(),
             )
         })
         .collect()

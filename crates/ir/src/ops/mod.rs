@@ -339,6 +339,40 @@ pub struct OpRow {
     pub doc: &'static str,
 }
 
+impl OpRow {
+    /// Its documentation for those who read it elsewhere than in rustdoc, whose links lead nowhere there:
+    /// `` [`min`](KernelBuilder::min) `` is `` `min` ``.
+    pub fn text(&self) -> String {
+        let lines: Vec<&str> = self
+            .doc
+            .lines()
+            .map(|line| line.strip_prefix(' ').unwrap_or(line))
+            .collect();
+        let lines = lines.join("\n");
+        let mut out = String::new();
+        let mut rest = lines.trim();
+        while let Some((before, from)) = rest.split_once('[') {
+            out.push_str(before);
+            let link = from
+                .split_once("](KernelBuilder::")
+                .and_then(|(name, to)| Some((name, to.split_once(')')?.1)))
+                .filter(|(name, _)| !name.contains(['[', ']']));
+            match link {
+                Some((name, after)) => {
+                    out.push_str(name);
+                    rest = after;
+                }
+                None => {
+                    out.push('[');
+                    rest = from;
+                }
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
 impl Op {
     /// Its row.
     pub fn row(self) -> &'static OpRow {
