@@ -12,7 +12,7 @@ from . import _control, _ops, _trace
 from ._operators import give
 from ._views import VALUE_OPERATORS, RegisterLike, not_a_value
 from ._types import Type, element_of, type_named
-from ._values import Value, constant, describe, index_of, index_value, op, plus, row_major, to_type
+from ._values import Value, constant, describe, index_of, op, plus, row_major, to_type
 
 __all__ = (
     "Pipeline RegisterTensor gemm pipeline register_tensor simdgroup_tile simdgroup_tile_store"
@@ -61,16 +61,6 @@ class RegisterTensor(RegisterLike):
 
     def _index(self, indices):
         indices = indices if isinstance(indices, tuple) else (indices,)
-        for index, length in zip(indices, self.shape):
-            if isinstance(index, Value):
-                continue
-            if isinstance(index, bool) or not hasattr(index, "__index__"):
-                index_value(index)
-            if not 0 <= index < length:
-                raise _trace.error(
-                    f"`{self.name}` of shape {self.shape} has no index {index} there: that dimension goes "
-                    f"from 0 to {length - 1}"
-                )
         return row_major(self.name, self.shape, indices)
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Any:

@@ -702,7 +702,13 @@ def row_major(name, shape, indices):
         )
     kept = Value, bool
     indices = (operator.index(x) if hasattr(x, "__index__") and not isinstance(x, kept) else x for x in indices)
-    first, *others = indices
+    first, *others = indices = list(indices)
+    for index, extent in zip(indices, shape):
+        if type(index) is int and not 0 <= index < (index + 1 if extent is None else extent):
+            raise _trace.error(
+                f"`{name}` of shape {shape} has no index {index} there: that dimension goes from 0"
+                + ("" if extent is None else f" to {extent - 1}")
+            )
     for index, extent in zip(others, shape[1:]):
         row = first * extent if isinstance(first, int) else index_of("mul", first, extent)
         first = plus(row, index)

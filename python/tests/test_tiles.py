@@ -17,6 +17,31 @@ def refused(kernel, pattern):
         kernel.ir
 
 
+def test_indices_of_shaped_buffers_stay_in_their_extents():
+    @iv.kernel
+    def negative(x: iv.Buffer[iv.f32, (None, 4)]):
+        x[1, -1] = 7.0
+
+    @iv.kernel
+    def behind(x: iv.Buffer[iv.f32, (3, 4)]):
+        x[1, 4] = 7.0
+
+    @iv.kernel
+    def rows(x: iv.Buffer[iv.f32, (3, 4)]):
+        x[3, 0] = 7.0
+
+    @iv.kernel
+    def open_rows(x: iv.Buffer[iv.f32, (None, 4)]):
+        x[3, 3] = 7.0
+
+    refused(negative, r"`x` of shape \(None, 4\) has no index -1 there.*from 0 to 3")
+    refused(behind, r"`x` of shape \(3, 4\) has no index 4 there.*from 0 to 3")
+    refused(rows, r"`x` of shape \(3, 4\) has no index 3 there.*from 0 to 2")
+    x = np.zeros((4, 4), np.float32)
+    open_rows[1, 1](x)
+    assert x[3, 3] == 7.0 and x.sum() == 7.0
+
+
 def test_register_tensors_survive_loops():
     @iv.kernel
     def k(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
