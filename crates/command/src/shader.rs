@@ -141,16 +141,17 @@ pub fn still_open<'a>(file: &Path, module: &Module, given: &'a [String]) -> Cow<
 
 /// Diagnostics about a file, with advice in its language.
 pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
-    let advice: fn(&str) -> String = if is_shader(file) {
-        wgsl::in_wgsl
+    let (words, advice): (fn(&str) -> String, fn(&str) -> String) = if is_shader(file) {
+        (wgsl::words_of_wgsl, wgsl::in_wgsl)
     } else if metal::is_metal(file) {
-        invar_msl::in_metal
+        // Its words are those of the text form.
+        (str::to_string, invar_msl::in_metal)
     } else {
         return diagnostics.to_vec();
     };
     let mut all = diagnostics.to_vec();
     for diagnostic in &mut all {
-        wgsl::told(diagnostic, advice);
+        wgsl::told(diagnostic, words, advice);
     }
     all
 }

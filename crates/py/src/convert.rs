@@ -30,10 +30,10 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     for diagnostic in &mut all {
         if is_shader {
             let advice = |help: &str| options_in_python(&invar::wgsl::in_wgsl(help));
-            invar::wgsl::told(diagnostic, advice);
+            invar::wgsl::told(diagnostic, invar::wgsl::words_of_wgsl, advice);
         } else if is_metal {
             let advice = |help: &str| options_in_python(&invar_msl::in_metal(help));
-            invar::wgsl::told(diagnostic, advice);
+            invar::wgsl::told(diagnostic, str::to_string, advice);
         } else if let Some(help) = &mut diagnostic.help {
             *help = in_python(help);
         }

@@ -23,6 +23,17 @@ pub fn in_wgsl(help: &str) -> String {
     in_source(help, quoted)
 }
 
+/// What a report says, with the functions and builtins of WGSL for the operations of the text form.
+///
+/// ```
+/// let told = "`simd_shuffle_down` may be missed: `i` is `thread_index_in_simdgroup`";
+/// let expected = "`subgroupShuffleDown` may be missed: `i` is `subgroup_invocation_id`";
+/// assert_eq!(invar_wgsl::words_of_wgsl(told), expected);
+/// ```
+pub fn words_of_wgsl(text: &str) -> String {
+    in_source(text, quoted)
+}
+
 /// Whether advice is to give atomics an order, of which languages that have relaxed ones only know nothing.
 pub fn asks_for_order(help: &str) -> bool {
     ["does not release: make it", "does not acquire: make it"]
@@ -35,13 +46,17 @@ pub fn waits(help: &str) -> bool {
     help.starts_with("wait by an atomic")
 }
 
-/// A diagnostic about a source in another language, in which names have no sign before them, with `advice` for
-/// its help.
-pub fn told(diagnostic: &mut Diagnostic, advice: impl Fn(&str) -> String) {
+/// A diagnostic about a source in another language, in which names have no sign before them, with what `words`
+/// makes of its sentences, and `advice` of its help.
+pub fn told(
+    diagnostic: &mut Diagnostic,
+    words: impl Fn(&str) -> String,
+    advice: impl Fn(&str) -> String,
+) {
     let named = |text: &str| text.replace("`%", "`");
-    diagnostic.message = named(&diagnostic.message);
+    diagnostic.message = named(&words(&diagnostic.message));
     for label in &mut diagnostic.labels {
-        label.text = named(&label.text);
+        label.text = named(&words(&label.text));
     }
     if let Some(help) = &mut diagnostic.help {
         *help = named(&advice(help));
@@ -89,6 +104,36 @@ fn quoted(statement: &str) -> Option<String> {
         "atomic_compare_exchange" => "atomicCompareExchangeWeak",
         "atomic_load" => "atomicLoad",
         "atomic_store" => "atomicStore",
+        "simd_sum" => "subgroupAdd",
+        "simd_prefix_inclusive_sum" => "subgroupInclusiveAdd",
+        "simd_prefix_exclusive_sum" => "subgroupExclusiveAdd",
+        "simd_product" => "subgroupMul",
+        "simd_prefix_inclusive_product" => "subgroupInclusiveMul",
+        "simd_prefix_exclusive_product" => "subgroupExclusiveMul",
+        "simd_min" => "subgroupMin",
+        "simd_max" => "subgroupMax",
+        "simd_and" => "subgroupAnd",
+        "simd_or" => "subgroupOr",
+        "simd_xor" => "subgroupXor",
+        "simd_all" => "subgroupAll",
+        "simd_any" => "subgroupAny",
+        "simd_ballot" => "subgroupBallot",
+        "simd_broadcast" => "subgroupBroadcast",
+        "simd_broadcast_first" => "subgroupBroadcastFirst",
+        "simd_shuffle" => "subgroupShuffle",
+        "simd_shuffle_down" => "subgroupShuffleDown",
+        "simd_shuffle_up" => "subgroupShuffleUp",
+        "simd_shuffle_xor" => "subgroupShuffleXor",
+        "quad_broadcast" => "quadBroadcast",
+        "thread_position_in_grid" => "global_invocation_id",
+        "thread_position_in_threadgroup" => "local_invocation_id",
+        "threadgroup_position_in_grid" => "workgroup_id",
+        "threadgroups_per_grid" => "num_workgroups",
+        "thread_index_in_threadgroup" => "local_invocation_index",
+        "thread_index_in_simdgroup" => "subgroup_invocation_id",
+        "threads_per_simdgroup" => "subgroup_size",
+        "simdgroup_index_in_threadgroup" => "subgroup_id",
+        "simdgroups_per_threadgroup" => "num_subgroups",
         _other => return None,
     };
     Some(if rest.is_empty() {

@@ -36,7 +36,7 @@ mod uniformity;
 mod value;
 mod variables;
 
-pub use advice::{asks_for_order, in_source, in_wgsl, told, waits};
+pub use advice::{asks_for_order, in_source, in_wgsl, told, waits, words_of_wgsl};
 use bitcast::ToBits;
 use overrides::Overrides;
 use place::Lines;

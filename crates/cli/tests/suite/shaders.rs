@@ -126,6 +126,48 @@ fn what_is_not_uniform_is_told_in_the_words_of_the_shader() {
     }
 }
 
+const PARTS: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(64)
+fn rests(@builtin(local_invocation_index) i: u32) {
+  if x[i] % 3u == 1u { workgroupBarrier(); }
+}
+@compute @workgroup_size(64)
+fn either(@builtin(subgroup_invocation_id) lane: u32, @builtin(subgroup_size) lanes: u32) {
+  x[lane] = u32(lane == lanes - 1u || subgroupShuffleDown(lane, 1u) == lane + 1u);
+}
+@compute @workgroup_size(64)
+fn long(@builtin(local_invocation_index) i: u32) {
+  if x[i] + x[i + 1u] + x[i + 2u] + x[i + 3u] + x[i + 4u] + x[i + 5u] == 1u { workgroupBarrier(); }
+}
+";
+
+#[test]
+fn what_has_no_name_is_told_as_the_shader_writes_it() {
+    let folder = Folder::new();
+    let file = folder.file("parts.wgsl", PARTS);
+    for (entry, says) in [
+        (
+            "rests",
+            "`x[i] % 3u == 1u` may differ from thread to thread",
+        ),
+        ("either", "`subgroupShuffleDown` may be missed by threads"),
+        ("either", "`lane` is `subgroup_invocation_id`"),
+        (
+            "long",
+            "`x[i] + x[i + 1u] + x[i + 2u] + x[i + 3u] + x[i + 4u] + x ...` may",
+        ),
+    ] {
+        let args = ["check", text(&file), "--entry", entry, "--groups", "1"];
+        let (_, err) = expect(1, &[&args[..], &["--arg", "x=zeros(64)"]].concat());
+        assert!(err.contains(says), "{says}: {err}");
+        let mut quoted = err.split('`').skip(1).step_by(2);
+        let numbered =
+            quoted.find(|text| text.starts_with(|c: char| c == '%' || c.is_ascii_digit()));
+        assert_eq!(numbered, None, "{err}");
+    }
+}
+
 #[test]
 fn what_is_missing_is_named_as_a_shader_has_it() {
     let folder = Folder::new();

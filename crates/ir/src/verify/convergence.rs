@@ -110,8 +110,7 @@ impl<'a> Check<'a> {
         let Some(inst) = self.definition(value) else {
             return name;
         };
-        let written = written(self.module, inst.span);
-        written.map_or(name, str::to_string)
+        written(self.module, inst.span).unwrap_or(name)
     }
 
     fn definition(&mut self, value: Value) -> Option<&'a Inst> {
@@ -264,19 +263,32 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The expression that stands in the source at a place; in the text form it is a statement, which names its results.
-fn written(module: &Module, span: Span) -> Option<&str> {
+/// The expression that stands in the source at a place, or how it begins; in the text form it is a statement, which
+/// names its results.
+fn written(module: &Module, span: Span) -> Option<String> {
     let source = module.sources.get(span.source?.0 as usize)?;
     let line = source.text.lines().nth(span.start.line as usize - 1)?;
     let at = |column: u32| {
         let mut columns = line.char_indices().map(|(at, _)| at).chain([line.len()]);
         columns.nth((column as usize).checked_sub(1)?)
     };
-    let (from, to) = (at(span.start.column)?, at(span.end.column)?);
-    let text = line.get(from..to)?.trim();
-    let is_whole = span.start.line == span.end.line && !text.is_empty();
+    let is_whole = span.start.line == span.end.line;
+    let to = match is_whole {
+        true => at(span.end.column)?,
+        false => line.len(),
+    };
+    let text = line.get(at(span.start.column)?..to)?.trim();
+    if text.is_empty() || text.starts_with('%') || text.contains('`') {
+        return None;
+    }
     let is_short = text.chars().count() <= LONGEST_QUOTED;
-    (is_whole && is_short && !text.contains(['%', '`'])).then_some(text)
+    Some(match is_whole && is_short {
+        true => text.to_string(),
+        false => {
+            let begin: String = text.chars().take(LONGEST_QUOTED - 4).collect();
+            format!("{} ...", begin.trim_end())
+        }
+    })
 }
 
 fn varies(level: Level) -> &'static str {
