@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What becomes of every shader (.wgsl) below a folder: read, translated, verified, and checked on inputs
 # that are made up. A table stands at the end; --lines prints lines for each entry point before it. With
-# --run it also runs on the processor, on the GPU, and through wgpu without Invar: where the checkers find
-# nothing, results are compared with those of the reference machine. Of Metal sources (.metal) below the folder
+# --run it also runs on the processor, on the GPU, through wgpu without Invar, and with textures by the WGSL
+# that Invar writes: where the checkers find nothing, results are compared with those of the reference machine. Of Metal sources (.metal) below the folder
 # another table says of one instance of each kernel function whether it is compiled, translated and verified,
 # with function constants of 1; -I and -D are for their includes and macros.
 set -euo pipefail

@@ -4,12 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use invar::wgsl::{Kernels, Resource, Shader};
-use invar::{Arg, ByteBuffer, CompileOptions, Device, Dispatch, Error, Grid};
+use invar::{Arg, ByteBuffer, CompileOptions, Device, Dispatch, Error, Grid, Sampler, Texture};
 use invar_interp::{self as interp, CheckOptions, Options, Schedules};
 use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, Rule, Scalar, Verified, verify};
 
-use crate::direct::{Bound, Driver};
-use crate::inputs::{Input, Likeness, compare, inputs};
+use crate::direct::{Bound, Driver, Held};
+use crate::inputs::{Input, Kind, Likeness, compare, inputs};
+use crate::written::{self, Param};
 
 /// Threadgroups of every dispatch.
 const GROUPS: [u32; 3] = [2, 1, 1];
@@ -116,13 +117,9 @@ fn of_entry(
         .iter()
         .flat_map(|e| e.resources.clone())
         .collect();
-    let Some(inputs) = inputs(&module, kernel, &resources) else {
-        tell((
-            "2 checked",
-            "not run".to_string(),
-            "not of buffers alone".to_string(),
-        ));
-        return;
+    let inputs = match inputs(&module, kernel, &resources) {
+        Ok(inputs) => inputs,
+        Err(why) => return tell(("2 checked", "not run".to_string(), why)),
     };
     // A function constant without a value is 1.
     let open = module
@@ -170,6 +167,12 @@ fn of_entry(
     let direct = run.without_us(text, &given, &resources);
     let stage = "5 gpu without Invar";
     tell(run.compared(stage, direct, wanted(checked.known_to_all)));
+    let is_texture = |i: &Input| matches!(i.kind, Kind::Texture(..));
+    if inputs.iter().any(is_texture) {
+        // Invar's own GPU device makes buffers of textures; what it writes for others does not.
+        let stage = "6 gpu by the WGSL of Invar";
+        tell(run.compared(stage, run.as_wgsl(), wanted(checked.known)));
+    }
 }
 
 /// One dispatch.
@@ -179,6 +182,13 @@ struct Run<'a> {
     inputs: &'a [Input],
     constants: &'a [(ConstantKey, Const)],
     dispatch: Dispatch,
+}
+
+/// What is made of an input on a device.
+enum Made {
+    Buffer(ByteBuffer),
+    Texture(Texture),
+    Sampler(Sampler),
 }
 
 /// What every parameter holds behind a dispatch; or why it was refused or ended early.
@@ -199,7 +209,16 @@ impl Run<'_> {
     fn checked(&self) -> Checked {
         let inputs = self.inputs.iter();
         let args: Vec<interp::Arg<'static>> = inputs
-            .map(|input| interp::Arg::OwnedBuffer(input.bytes.clone()))
+            .map(|input| {
+                let memory = interp::Arg::OwnedBuffer(input.bytes.clone());
+                match &input.kind {
+                    Kind::Buffer(_) => memory,
+                    Kind::Texture(_, shape) => interp::Arg::Texture(*shape, Box::new(memory)),
+                    Kind::Sampler(sampler) => {
+                        interp::Arg::Scalar(sampler.code().map(Const::from).to_vec())
+                    }
+                }
+            })
             .collect();
         let options = |seed| CheckOptions {
             run: Options {
@@ -272,24 +291,67 @@ impl Run<'_> {
             ..CompileOptions::default()
         };
         let program = device.compile_with(self.module, &self.kernel.name, &options)?;
-        let mut buffers = Vec::new();
+        let mut made = Vec::new();
         for input in self.inputs {
-            let buffer = ByteBuffer::zeroed(&device, input.bytes.len())?;
-            buffer.write_bytes(0, &input.bytes)?;
-            buffers.push(buffer);
+            made.push(match &input.kind {
+                Kind::Buffer(_) => {
+                    let buffer = ByteBuffer::zeroed(&device, input.bytes.len())?;
+                    buffer.write_bytes(0, &input.bytes)?;
+                    Made::Buffer(buffer)
+                }
+                Kind::Texture(_, shape) => {
+                    let texture = Texture::of_shape(&device, *shape)?;
+                    texture.write(&input.bytes)?;
+                    Made::Texture(texture)
+                }
+                Kind::Sampler(sampler) => Made::Sampler(*sampler),
+            });
         }
-        let args: Vec<Arg<'_>> = buffers.iter().map(Arg::from).collect();
+        let arg = |made| match made {
+            &Made::Buffer(ref buffer) => Arg::from(buffer),
+            &Made::Texture(ref texture) => Arg::from(texture),
+            &Made::Sampler(sampler) => Arg::from(sampler),
+        };
+        let args: Vec<Arg<'_>> = made.iter().map(arg).collect();
         let queue = device
             .queue()
             .with_time_limit(Some(Duration::from_secs(20)));
         queue.run(&program, self.dispatch, &args)?;
         let mut results = Vec::new();
-        for (buffer, input) in buffers.iter().zip(self.inputs) {
-            let mut bytes = vec![0; input.bytes.len()];
-            buffer.read_bytes(0, &mut bytes)?;
-            results.push(bytes);
+        for (made, input) in made.iter().zip(self.inputs) {
+            results.push(match made {
+                Made::Buffer(buffer) => {
+                    let mut bytes = vec![0; input.bytes.len()];
+                    buffer.read_bytes(0, &mut bytes)?;
+                    bytes
+                }
+                Made::Texture(texture) => texture.read()?,
+                Made::Sampler(_) => Vec::new(),
+            });
         }
         Ok(results)
+    }
+
+    /// Through wgpu, by the WGSL that Invar writes of the kernel.
+    fn as_wgsl(&self) -> Results {
+        let refused = |why: String| ("refused", why);
+        let params: Vec<Param> = self
+            .inputs
+            .iter()
+            .map(|input| {
+                let size = input.element().extent(&self.module.structs);
+                let size = size.map_or(1, |e| e.size_bytes.max(1)) as usize;
+                Param::Held(input.held(), (input.bytes.len() / size) as u64)
+            })
+            .collect();
+        let module = self.module.clone().specialise(self.constants);
+        let module = module.map_err(|errors| refused(first(&errors)))?;
+        let driver = Driver::open().map_err(refused)?;
+        let (name, dispatch) = (&self.kernel.name, &self.dispatch);
+        let run = AssertUnwindSafe(|| written::run(&driver, &module, name, dispatch, &params));
+        catch_unwind(run)
+            .unwrap_or_else(|_| Err("wgpu panicked".to_string()))
+            .map_err(refused)
     }
 
     /// Through wgpu, by the shader's own text.
@@ -311,11 +373,18 @@ impl Run<'_> {
             };
             let numbers: Vec<usize> = resource.params.iter().filter_map(number).collect();
             let inputs = numbers.iter().map(|n| &self.inputs[*n]);
+            let all: Vec<&Input> = inputs.collect();
+            let held = match &all[..] {
+                [one] => one.held(),
+                several => Held::Buffer {
+                    bytes: several.iter().flat_map(|i| i.bytes.clone()).collect(),
+                    uniform: several.iter().any(|i| i.uniform),
+                },
+            };
             variables.push(Bound {
                 group,
                 binding,
-                bytes: inputs.clone().flat_map(|i| i.bytes.clone()).collect(),
-                uniform: inputs.clone().any(|i| i.uniform),
+                held,
             });
             parts.push(numbers);
         }
@@ -330,7 +399,7 @@ impl Run<'_> {
         for (numbers, bytes) in parts.iter().zip(&found) {
             let mut at = 0;
             for number in numbers {
-                let end = at + self.inputs[*number].bytes.len();
+                let end = (at + self.inputs[*number].bytes.len()).min(bytes.len());
                 results[*number] = bytes[at..end].to_vec();
                 at = end;
             }

@@ -1,20 +1,60 @@
 //! Inputs that are made up, and results that are compared.
 
-use invar::f16;
 use invar::wgsl::Resource;
+use invar::{PixelFormat, TextureShape, f16};
 use invar_ir::text::data::random_scalar;
-use invar_ir::{ElementType, Kernel, Module, ParamKind, Scalar};
+use invar_ir::texture::{
+    Compare, Dimension, Filter, Mip, Sampler, SamplerSource, TextureType, stored,
+};
+use invar_ir::{ElementType, InstKind, Kernel, Module, ParamKind, Scalar, Type};
+
+use crate::direct::Held;
 
 /// Elements of a buffer of no fixed length.
 const ELEMENTS: u32 = 1024;
 
+/// What one parameter is.
+#[derive(Clone)]
+pub enum Kind {
+    Buffer(ElementType),
+    Texture(TextureType, TextureShape),
+    Sampler(Sampler),
+}
+
 /// What one parameter holds.
 #[derive(Clone)]
 pub struct Input {
-    pub element: ElementType,
+    pub kind: Kind,
     pub bytes: Vec<u8>,
     pub writable: bool,
     pub uniform: bool,
+}
+
+impl Input {
+    /// What its bytes are elements of: of a texture the channels of texels.
+    pub fn element(&self) -> ElementType {
+        match &self.kind {
+            Kind::Buffer(element) => element.clone(),
+            Kind::Texture(_, shape) => Type::Scalar(stored(shape.format)).into(),
+            Kind::Sampler(_) => Type::Scalar(Scalar::U32).into(),
+        }
+    }
+
+    /// What a host binds for it.
+    pub fn held(&self) -> Held {
+        match &self.kind {
+            Kind::Buffer(_) => Held::Buffer {
+                bytes: self.bytes.clone(),
+                uniform: self.uniform,
+            },
+            Kind::Texture(ty, shape) => Held::Texture {
+                ty: *ty,
+                shape: *shape,
+                bytes: self.bytes.clone(),
+            },
+            Kind::Sampler(sampler) => Held::Sampler(*sampler),
+        }
+    }
 }
 
 /// Small numbers, so that what is an index or a count is a likely one.
@@ -40,33 +80,112 @@ fn made_up(module: &Module, element: &ElementType, count: u32, seed: u64) -> Vec
     bytes
 }
 
-/// An input for each parameter; `None` if one is no buffer, which no shader has.
-pub fn inputs(module: &Module, kernel: &Kernel, resources: &[Resource]) -> Option<Vec<Input>> {
+/// A texture of that type: of the format that a shader's variable says, or of one that can be filtered.
+fn texture(ty: TextureType, format: Option<PixelFormat>) -> Result<TextureShape, String> {
+    let format = format.unwrap_or(match (ty.is_depth, ty.component) {
+        (true, _) => PixelFormat::Depth32Float,
+        (false, Scalar::F32 | Scalar::F16) => PixelFormat::Rgba16Float,
+        (false, Scalar::I32 | Scalar::I16) => PixelFormat::Rgba8Sint,
+        (false, _unsigned) => PixelFormat::Rgba8Uint,
+    });
+    let several = match ty.access.memory().can_write() {
+        true => 1,
+        false => 3,
+    };
+    match ty.dimension {
+        Dimension::D1 => TextureShape::new(format, 64, 1),
+        Dimension::D2 => TextureShape::new(format, 32, 16)?.with_levels(several),
+        Dimension::D2Array => TextureShape::new(format, 32, 16)?
+            .with_depth(4)?
+            .with_levels(several),
+        Dimension::D3 => TextureShape::new(format, 16, 16)?.with_depth(8),
+        Dimension::D2Ms => TextureShape::new(format, 16, 16)?.with_samples(4),
+        Dimension::Cube => TextureShape::new(format, 16, 16)?
+            .with_depth(6)?
+            .with_levels(several),
+        Dimension::CubeArray => TextureShape::new(format, 16, 16)?
+            .with_depth(12)?
+            .with_levels(several),
+        Dimension::D1Array | Dimension::Buffer | Dimension::D2MsArray => {
+            Err(format!("WGSL has no {}", ty.dimension.name()))
+        }
+    }
+}
+
+/// Whether a kernel compares by a sampler.
+fn compares(module: &Module, kernel: &Kernel, sampler: &str) -> bool {
+    let mut found = false;
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Texture { function, .. } = &inst.kind
+            && let Some(sampling) = function.sampling()
+            && let SamplerSource::Param(memory) = sampling.sampler
+            && let Some(info) = module.memory(kernel, memory)
+        {
+            found |= **info.name == *sampler && function.name().contains("compare");
+        }
+    });
+    found
+}
+
+/// An input for each parameter.
+///
+/// # Errors
+/// What a parameter is that no shader has.
+pub fn inputs(
+    module: &Module,
+    kernel: &Kernel,
+    resources: &[Resource],
+) -> Result<Vec<Input>, String> {
     let all = kernel.params.iter().enumerate().map(|(number, param)| {
         let mut of = resources
             .iter()
             .filter(|r| r.params.contains(&param.name.to_string()));
-        let count = of.next().and_then(|r| match r.head_bytes {
+        let resource = of.next();
+        let count = resource.and_then(|r| match r.head_bytes {
             Some(_) if r.params.first().map(String::as_str) == Some(&param.name) => Some(1),
             Some(_) => None,
             None => r.length,
         });
-        let (element, writable, uniform) = match &param.kind {
-            ParamKind::Buffer { access, element } => (element, access.can_write(), false),
-            ParamKind::Constant { element } => (element, false, true),
-            ParamKind::Threadgroup { .. }
-            | ParamKind::Scalar { .. }
-            | ParamKind::Texture(_)
-            | ParamKind::Sampler => {
-                return None;
+        let (kind, writable, uniform) = match &param.kind {
+            ParamKind::Buffer { access, element } => {
+                (Kind::Buffer(element.clone()), access.can_write(), false)
+            }
+            ParamKind::Constant { element } => (Kind::Buffer(element.clone()), false, true),
+            ParamKind::Texture(ty) => {
+                let shape = texture(*ty, resource.and_then(|r| r.format))?;
+                let writes = ty.access.memory().can_write();
+                (Kind::Texture(*ty, shape), writes, false)
+            }
+            ParamKind::Sampler => {
+                let compares = compares(module, kernel, &param.name);
+                let sampler = Sampler {
+                    filter: Filter::Linear,
+                    mip: Mip::Linear,
+                    compare: compares.then_some(Compare::LessEqual),
+                    ..Sampler::default()
+                };
+                (Kind::Sampler(sampler), false, false)
+            }
+            ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } => {
+                return Err(format!("`{}` is no variable of a shader", param.name));
             }
         };
-        Some(Input {
-            element: element.clone(),
-            bytes: made_up(module, element, count.unwrap_or(ELEMENTS), number as u64),
+        let mut input = Input {
+            kind,
+            bytes: Vec::new(),
             writable,
             uniform,
-        })
+        };
+        let count = match &input.kind {
+            Kind::Buffer(_) => count.unwrap_or(ELEMENTS),
+            Kind::Texture(_, shape) => {
+                let each = u64::from(stored(shape.format).size_bytes());
+                (shape.size_bytes() / each) as u32
+            }
+            Kind::Sampler(_) => 0,
+        };
+        input.bytes = made_up(module, &input.element(), count, number as u64);
+        Ok(input)
     });
     all.collect()
 }
@@ -99,14 +218,31 @@ fn float(scalar: Scalar, bits: u64) -> Option<f64> {
     }
 }
 
-fn likeness_of(scalar: Scalar, a: u64, b: u64) -> Likeness {
+/// `coarse`: devices filter texels by weights of few bits.
+fn likeness_of(
+    scalar: Scalar,
+    code: Option<PixelFormat>,
+    coarse: bool,
+    a: u64,
+    b: u64,
+) -> Likeness {
     if a == b {
         return Likeness::Equal;
     }
     let (Some(a), Some(b)) = (float(scalar, a), float(scalar, b)) else {
-        return Likeness::Different;
+        // A number is rounded to a code.
+        let rounds = code.is_some_and(|format| format.name().contains("norm"));
+        let apart = if coarse { 2 } else { 1 };
+        let is_close = rounds && a.abs_diff(b) <= apart;
+        return match is_close {
+            true => Likeness::Close,
+            false => Likeness::Different,
+        };
     };
-    let bound = if scalar == Scalar::F16 { 1e-2 } else { 1e-4 };
+    let bound = match (coarse, scalar) {
+        (true, _) | (false, Scalar::F16) => 1e-2,
+        (false, _) => 1e-4,
+    };
     if a.is_nan() && b.is_nan() {
         Likeness::Equal
     } else if (a - b).abs() <= bound * a.abs().max(b.abs()).max(1e-2) {
@@ -125,10 +261,16 @@ pub fn compare(
     found: &[Vec<u8>],
 ) -> (Likeness, String) {
     let mut worst = (Likeness::Equal, String::new());
+    let coarse = inputs.iter().any(|i| matches!(i.kind, Kind::Sampler(_)));
     for (number, input) in inputs.iter().enumerate().filter(|(_, i)| i.writable) {
-        let size = input.element.extent(&module.structs);
+        let code = match &input.kind {
+            Kind::Texture(_, shape) => Some(shape.format),
+            Kind::Buffer(_) | Kind::Sampler(_) => None,
+        };
+        let element = input.element();
+        let size = element.extent(&module.structs);
         let size = size.map_or(1, |e| e.size_bytes.max(1)) as usize;
-        let locations = input.element.locations(&module.structs);
+        let locations = element.locations(&module.structs);
         let pairs = wanted[number]
             .chunks(size)
             .zip(found[number].chunks(size))
@@ -143,7 +285,7 @@ pub fn compare(
                     u64::from_le_bytes(bits)
                 };
                 let (a, b) = (bits(a), bits(b));
-                let likeness = likeness_of(*scalar, a, b);
+                let likeness = likeness_of(*scalar, code, coarse, a, b);
                 if likeness > worst.0 {
                     let shown = |bits| match float(*scalar, bits) {
                         Some(number) => number.to_string(),

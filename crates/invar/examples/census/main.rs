@@ -1,6 +1,7 @@
 //! What becomes of shaders: of each compute entry point in the files named, whether it is read,
 //! translated and verified; with `--check` what the checkers find on inputs that are made up; and with
-//! `--run` whether the processor, the GPU, and the GPU's driver without Invar compute the same.
+//! `--run` whether the processor, the GPU, and the GPU's driver without Invar compute the same; of those with
+//! textures also whether the WGSL does that Invar writes of them.
 //! `scripts/corpora.sh` runs it on folders.
 //!
 //! Each file has a process of its own, so that a shader that ends one is told and others go on. The exit
@@ -9,6 +10,7 @@
 mod direct;
 mod entry;
 mod inputs;
+mod written;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
