@@ -13,3 +13,4 @@ mod kernel_textures;
 mod kernel_words;
 mod programs;
 mod tidy;
+mod written_wgsl;
