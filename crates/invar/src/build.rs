@@ -40,13 +40,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use invar_ir::{
-    Access, AtomicOp, Diagnostic, Dim, ElementType, Imm, Kernel, KernelBuilder, Literal, Memory,
-    Module, Op, Order, ParamKind, Place, Position, Rule, Scalar, ScalarLiteral, Scope, Source,
-    SourceId, Spaces, Span, Type, Value as Id, Verified, verify,
+    Access, AtomicOp, Diagnostic, Diagnostics, Dim, ElementType, Imm, Kernel, KernelBuilder,
+    Literal, Memory, Module, Op, Order, ParamKind, Place, Position, Rule, Scalar, ScalarLiteral,
+    Scope, Source, SourceId, Spaces, Span, Type, Value as Id, Verified, verify,
 };
 use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue, bf16, f16};
 
-pub use crate::build_textures::{Texture, TextureIn, TextureOut};
+pub use crate::build_textures::{How, SamplerParam, Texture, TextureIn, TextureOut};
 use crate::kernel::{Constant, IntoDispatch, Launched, Stored, reported, value};
 
 /// Makes one kernel.
@@ -122,6 +122,8 @@ impl Builder {
             files: Vec::new(),
         };
         inner.stand(Location::caller());
+        let span = inner.builder.span();
+        inner.builder.kernel_mut().span = span;
         Builder(RefCell::new(inner))
     }
 
@@ -146,6 +148,12 @@ impl Builder {
         let mut inner = self.inner();
         inner.stand(Location::caller());
         f(&mut inner.builder)
+    }
+
+    /// The kernel's name.
+    #[track_caller]
+    pub(crate) fn name(&self) -> String {
+        self.inner().name()
     }
 
     /// What only [`KernelBuilder`] has: structs, function constants, copies, simdgroup matrices.
@@ -244,7 +252,7 @@ impl Builder {
     }
 
     #[track_caller]
-    fn foreign(&self, what: &str) {
+    pub(crate) fn foreign(&self, what: &str) {
         let own = self.inner().name();
         self.at(|k| {
             let (span, message) = (k.span(), format!("{what}, not of `{own}`"));
@@ -497,30 +505,27 @@ impl Builder {
     ///
     /// # Errors
     /// As [`Builder::finish`], and if the kernel has other parameters.
+    #[track_caller]
     pub fn finish_as<S: Signature>(self) -> Result<Typed<S>, Error> {
+        let here = self.at(|k| k.span());
         let module = self.finish()?;
         let kernel = &module.kernels[0];
         let mut found = kernel.params.iter();
         let mut wanted = Vec::new();
         S::params(&mut wanted);
         for (i, one) in wanted.iter().enumerate() {
-            let fits = found
-                .next()
-                .is_some_and(|p| one.fits(&module, kernel, &p.kind));
-            if !fits {
-                let number = i + 1;
-                return Err(unlike(
-                    kernel,
-                    &format!("parameter {number} is no {}", one.what()),
-                ));
+            let Some(param) = found.next() else {
+                break;
+            };
+            if !one.fits(&module, kernel, &param.kind) {
+                let what = format!("parameter {} is no {}", i + 1, one.what());
+                return Err(unlike(&module, here, &what, Some(param.span)));
             }
         }
-        if found.next().is_some() {
-            let (has, wants) = (kernel.params.len(), wanted.len());
-            return Err(unlike(
-                kernel,
-                &format!("it has {has} parameters, not {wants}"),
-            ));
+        let (has, wants) = (kernel.params.len(), wanted.len());
+        if has != wants {
+            let what = format!("it has {has} parameters, not {wants}");
+            return Err(unlike(&module, here, &what, None));
         }
         Ok(Typed {
             module: Arc::new(module),
@@ -529,10 +534,22 @@ impl Builder {
     }
 }
 
-fn unlike(kernel: &Kernel, what: &str) -> Error {
-    Error::Runtime {
-        rule: Rule::InvalidArgument,
-        message: format!("`{}` has another signature: {what}", kernel.name),
+/// A kernel has another signature than the words there say, by this parameter.
+fn unlike(module: &Verified, here: Span, what: &str, param: Option<Span>) -> Error {
+    let name = &module.kernels[0].name;
+    let message = format!("`{name}` has another signature: {what}");
+    let mut error = Diagnostic::error(Rule::InvalidArgument, here, message);
+    if let Some(param) = param {
+        error = error.and(param, "the parameter");
+    }
+    with_lines(module, Error::Diagnostics(Diagnostics(vec![error])))
+}
+
+/// What is wrong, with the lines of Rust that built the kernel.
+fn with_lines(module: &Verified, error: Error) -> Error {
+    match error {
+        Error::Diagnostics(all) => reported(&module.sources, &module.calls, &all),
+        other => other,
     }
 }
 
@@ -1147,8 +1164,9 @@ impl<S: Signature> Typed<S> {
     /// # Errors
     /// What the device cannot do.
     pub fn prepare(&self, device: &Device) -> Result<Prepared<S>, Error> {
+        let program = device.compile(&self.module, &self.module.kernels[0].name);
         Ok(Prepared {
-            program: device.compile(&self.module, &self.module.kernels[0].name)?,
+            program: program.map_err(|error| with_lines(&self.module, error))?,
             queue: device.queue(),
             module: self.module.clone(),
             signature: PhantomData,
@@ -1177,7 +1195,8 @@ impl<S: Signature> Prepared<S> {
     pub fn launch(&self, grid: impl IntoDispatch, args: S::Given<'_>) -> Result<Launched, Error> {
         let dispatch = grid.into_dispatch(self.module.kernels[0].threadgroup_size);
         let args = S::args(&args)?;
-        let submission = self.queue.dispatch(&self.program, dispatch, &args)?;
+        let submission = self.queue.dispatch(&self.program, dispatch, &args);
+        let submission = submission.map_err(|error| with_lines(&self.module, error))?;
         Ok(Launched::of_module(submission, self.module.clone()))
     }
 }

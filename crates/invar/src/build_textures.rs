@@ -51,8 +51,52 @@ impl Builder {
 
     /// A sampler parameter.
     #[track_caller]
-    pub fn sampler(&self, name: &str) -> SamplerSource {
-        self.with(|k| k.sampler(name))
+    pub fn sampler(&self, name: &str) -> SamplerParam<'_> {
+        SamplerParam {
+            kernel: self,
+            source: self.with(|k| k.sampler(name)),
+        }
+    }
+}
+
+/// A sampler parameter of a kernel that is being built.
+#[derive(Clone, Copy)]
+pub struct SamplerParam<'k> {
+    kernel: &'k Builder,
+    source: SamplerSource,
+}
+
+impl SamplerParam<'_> {
+    /// The sampler, for [`Builder::with`] and [`Texture::call`].
+    pub fn source(self) -> SamplerSource {
+        self.source
+    }
+}
+
+/// How a texture is sampled: by a sampler parameter, or by a [`Sampler`] that the kernel says.
+pub trait How {
+    /// The same in that kernel.
+    #[doc(hidden)]
+    #[track_caller]
+    fn sampling(self, kernel: &Builder) -> Sampling;
+}
+
+impl<T: Into<Sampling>> How for T {
+    fn sampling(self, _kernel: &Builder) -> Sampling {
+        self.into()
+    }
+}
+
+impl How for SamplerParam<'_> {
+    #[track_caller]
+    fn sampling(self, kernel: &Builder) -> Sampling {
+        if std::ptr::eq(self.kernel, kernel) {
+            return self.source.into();
+        }
+        let other = self.kernel.name();
+        kernel.foreign(&format!("this is a sampler of kernel `{other}`"));
+        // What stands for it is never run.
+        Sampler::NEAREST.into()
     }
 }
 
@@ -94,14 +138,14 @@ impl<'k> Texture<'k> {
 
     /// A sample at coordinates of `f32`.
     #[track_caller]
-    pub fn sample(self, how: impl Into<Sampling>, at: &[Value<'_>]) -> Value<'k> {
-        self.given(TextureFunction::Sample(how.into()), at)
+    pub fn sample(self, how: impl How, at: &[Value<'_>]) -> Value<'k> {
+        self.given(TextureFunction::Sample(how.sampling(self.kernel)), at)
     }
 
     /// A component, 0 to 3, of the four texels that a linear sample is made of.
     #[track_caller]
-    pub fn gather(self, component: u8, how: impl Into<Sampling>, at: &[Value<'_>]) -> Value<'k> {
-        let sampling = how.into();
+    pub fn gather(self, component: u8, how: impl How, at: &[Value<'_>]) -> Value<'k> {
+        let sampling = how.sampling(self.kernel);
         let function = TextureFunction::Gather {
             component,
             sampling,
@@ -113,24 +157,30 @@ impl<'k> Texture<'k> {
     #[track_caller]
     pub fn sample_compare(
         self,
-        how: impl Into<Sampling>,
+        how: impl How,
         at: &[Value<'_>],
         reference: Value<'_>,
     ) -> Value<'k> {
         let args = [at, &[reference]].concat();
-        self.given(TextureFunction::SampleCompare(how.into()), &args)
+        self.given(
+            TextureFunction::SampleCompare(how.sampling(self.kernel)),
+            &args,
+        )
     }
 
     /// 1 or 0 for each of the four depths that a linear sample is made of.
     #[track_caller]
     pub fn gather_compare(
         self,
-        how: impl Into<Sampling>,
+        how: impl How,
         at: &[Value<'_>],
         reference: Value<'_>,
     ) -> Value<'k> {
         let args = [at, &[reference]].concat();
-        self.given(TextureFunction::GatherCompare(how.into()), &args)
+        self.given(
+            TextureFunction::GatherCompare(how.sampling(self.kernel)),
+            &args,
+        )
     }
 
     /// The level of a sample whose neighbours' coordinates differ so much along two directions.

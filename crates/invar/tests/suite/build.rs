@@ -507,6 +507,56 @@ fn values_and_arrays_that_do_not_fit_are_told_with_their_line() {
 }
 
 #[test]
+fn what_does_not_fit_a_launch_or_a_signature_names_the_line() {
+    let build = || {
+        let k = Builder::new("fill");
+        let y = k.buffer("y", Access::Write, Scalar::U32); // the parameter
+        k.requires("length(y) > 3"); // the requirement
+        y.store(k.thread_position_in_grid(Dim::X), k.literal(1u32));
+        k
+    };
+    let device = Device::checked();
+    let fill = build().finish_as::<(Out<u32>,)>().expect("a kernel");
+    let mut y = device.buffer_zeroed::<u32>(2).expect("a buffer");
+    let launched = fill.launch(&device, Grid::threads(2), (&mut y,));
+    let text = launched.err().expect("a refusal").to_string();
+    let line = line_of(r#"k.requires("length(y) > 3"); // the requirement"#);
+    assert!(text.contains(&line), "{text}");
+    assert!(text.contains("length(y) is 2"), "{text}");
+    let other = build().finish_as::<(In<u32>,)>(); // another signature
+    let text = other.err().expect("a refusal").to_string();
+    for line in [
+        "let other = build().finish_as::<(In<u32>,)>(); // another signature",
+        r#"let y = k.buffer("y", Access::Write, Scalar::U32); // the parameter"#,
+    ] {
+        assert!(
+            text.contains(&line_of(line)) || text.contains(line),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_sampler_of_another_kernel_is_a_clear_error() {
+    use invar::ir::texture::{TextureAccess, TextureType};
+
+    let other = Builder::new("other");
+    let how = other.sampler("how");
+    let k = Builder::new("wrong");
+    let from = k.texture("from", TextureType::d2(Scalar::F32, TextureAccess::Sample));
+    k.sampler("own");
+    let u = k.literal(0.5f32);
+    from.sample(how, &[u, u]); // of another one
+    let text = k.finish().err().expect("an error").to_string();
+    let what = "this is a sampler of kernel `other`, not of `wrong`";
+    assert!(text.contains(what), "{text}");
+    assert!(
+        text.contains(&line_of("from.sample(how, &[u, u]); // of another one")),
+        "{text}"
+    );
+}
+
+#[test]
 #[should_panic(expected = "a kernel is built by what the closure is given")]
 fn a_closure_of_with_builds_by_what_it_is_given() {
     let k = Builder::new("wrong");
