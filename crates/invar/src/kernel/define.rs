@@ -338,10 +338,9 @@ fn defined<K: Kernel>() -> Result<Verified, Error> {
         calls: module.calls.clone(),
         ..Module::default()
     };
-    done.builder
-        .finish()
-        .and_then(verify)
-        .map_err(|all| told(&texts, &all))
+    let module = done.builder.finish().map_err(|all| told(&texts, &all))?;
+    // What is wrong with it is told in its words.
+    verify(module.clone()).map_err(|all| told(&module, &all))
 }
 
 /// What is wrong with a Rust kernel, as a report with the author's lines, and what to write in Rust.
@@ -349,7 +348,7 @@ pub(super) fn told(module: &Module, all: &Diagnostics) -> Error {
     reported(
         &module.sources,
         &module.calls,
-        &Diagnostics(in_rust(&all.0)),
+        &Diagnostics(in_rust(module, &all.0)),
     )
 }
 

@@ -347,8 +347,12 @@ impl Findings {
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = in_rust(&self.report.diagnostics);
+        let all = in_rust(&self.module, &self.report.diagnostics);
         f.write_str(&report::render_for(&self.module, &all, Style::Plain))?;
-        writeln!(f, "{} findings; {}", all.len(), self.report.reach())
+        let found = match all.len() {
+            1 => "1 finding".to_string(),
+            count => format!("{count} findings"),
+        };
+        writeln!(f, "{found}; {}", self.report.reach())
     }
 }
