@@ -437,7 +437,7 @@ impl<T, const N: usize> Clone for Elements<T, N> {
 
 impl<T, const N: usize> Copy for Elements<T, N> {}
 
-/// A number, a truth value, or an array of those that a Rust constant or an argument gives.
+/// A number, a truth value, an array or a struct of those that a Rust constant or an argument gives.
 pub trait Constant: Stored {
     /// Appends its scalars in order.
     #[doc(hidden)]
@@ -446,6 +446,12 @@ pub trait Constant: Stored {
     /// The same in the kernel.
     #[doc(hidden)]
     fn repr(&self) -> Self::Repr;
+}
+
+/// A constant of the host's as a value of the kernel.
+#[doc(hidden)]
+pub fn constant_value<T: Constant>(constant: T) -> Val<T> {
+    Val::from_repr(constant.repr())
 }
 
 impl<T: Constant, const N: usize> Constant for [T; N] {
@@ -560,6 +566,38 @@ macro_rules! vector_lanes {
     )*};
 }
 vector_lanes!(2, 3, 4);
+
+/// A number that atomic operations load, store, exchange and add to.
+#[diagnostic::on_unimplemented(
+    message = "there are no atomic operations on `{Self}`",
+    note = "they act on i32, u32, i64, u64, f32 and f64: keep the location as one of those"
+)]
+pub trait AtomicNumber: Number {}
+
+/// An integer that all atomic operations act on.
+///
+/// ```compile_fail,E0277
+/// use invar::prelude::*;
+///
+/// #[kernel]
+/// fn least(x: &mut [f32]) {
+///     atomic_min(&mut x[0], 1.0);
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "this atomic operation is for integers of 32 or 64 bits, not for `{Self}`",
+    note = "of a float there are `atomic_load`, `atomic_store`, `atomic_exchange` and `atomic_add`; the others act on \
+            an integer of its bits"
+)]
+pub trait AtomicInteger: AtomicNumber + Integer {}
+
+macro_rules! atomics {
+    ($trait:ident: $($ty:ty),*) => {
+        $(impl $trait for $ty {})*
+    };
+}
+atomics!(AtomicNumber: i32, u32, i64, u64, f32, f64);
+atomics!(AtomicInteger: i32, u32, i64, u64);
 
 /// A simdgroup matrix of 8 by 8, which the threads of a simdgroup hold together.
 #[derive(Clone, Copy)]

@@ -326,10 +326,11 @@ macro_rules! unsigned {
                 below + one::<$ty>()
             }
 
-            /// The smallest multiple of a number that is not less; of 0 itself.
+            /// The smallest multiple of a number that is not less; of 0 it is 0.
             pub fn next_multiple_of(self, of: Val<$ty>) -> Val<$ty> {
                 let rest = self % of;
-                ops::select(self + (of - rest), self, eq((rest, zero())))
+                let next = ops::select(self + (of - rest), self, eq((rest, zero())));
+                ops::select(next, zero(), eq((of, zero())))
             }
 
             /// Whether it is a multiple of a number; of 0 only 0 is.

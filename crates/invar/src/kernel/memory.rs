@@ -7,7 +7,7 @@ use invar_ir::{Access, ConstantArray, ElementType, Memory, Place, Span, Step, Va
 
 use super::data::{Constant, Data, Elements, Scalar, Single, Stored, Val, elements, listed};
 use super::define::{Place4, at, with};
-use super::value::{Index, IntoVal};
+use super::value::{Index, IntoVal, vector};
 use crate::PixelFormat;
 
 macro_rules! arrays {
@@ -390,6 +390,64 @@ components! {
     4: x 0 y 1 z 2 w 3;
 }
 
+/// The number of each component that a swizzle's name names.
+pub(super) fn numbers_of(name: &str) -> impl Iterator<Item = u32> {
+    let number = |name: char| "xyzw".find(name).expect("a swizzle's name") as u32;
+    name.chars().map(number)
+}
+
+/// Components of a vector where they lie, in any order: `x[i].zy`.
+pub struct Components<T, const M: usize> {
+    parts: [SpotId; M],
+    component: PhantomData<T>,
+}
+
+impl<T, const M: usize> Clone for Components<T, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const M: usize> Copy for Components<T, M> {}
+
+impl<T: Scalar, const M: usize> Components<T, M> {
+    pub(super) fn of(whole: SpotId, name: &str) -> Self {
+        let mut parts = [whole; M];
+        for (part, number) in parts.iter_mut().zip(numbers_of(name)) {
+            let number = with(|k| k.builder.const_u32(number));
+            *part = whole.step::<T>(Step::Index(number)).id;
+        }
+        Components {
+            parts,
+            component: PhantomData,
+        }
+    }
+}
+
+impl<T: Stored, const N: usize> Elements<T, N> {
+    /// How many elements the array has.
+    pub fn len(&self) -> Val<u64> {
+        (N as u64).into_val()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> Val<bool> {
+        (N == 0).into_val()
+    }
+}
+
+impl<T: Stored, const N: usize> Val<[T; N]> {
+    /// How many elements it has.
+    pub fn len(self) -> Val<u64> {
+        (N as u64).into_val()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(self) -> Val<bool> {
+        (N == 0).into_val()
+    }
+}
+
 /// What `let [x, y, z] = v;` takes apart.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have {N} components",
@@ -537,6 +595,17 @@ impl<T: Stored> Read for Spot<T> {
     }
 }
 
+impl<T: Scalar, const M: usize> Read for Components<T, M>
+where
+    [T; M]: Single,
+{
+    type Data = [T; M];
+
+    fn read(self) -> Val<[T; M]> {
+        vector(self.parts.map(|part| Spot::<T>::of(part.place()).read()))
+    }
+}
+
 impl<T: Data> Read for Val<T> {
     type Data = T;
 
@@ -550,18 +619,62 @@ pub fn read<R: Read>(from: R) -> Val<R::Data> {
     from.read()
 }
 
-/// `array[index] = value`; nothing out of bounds (B2).
-pub fn write<T: Stored>(to: Spot<T>, value: Val<T>) {
-    T::store(&to.place(), &value.repr);
+/// What `=` writes in memory: a place, or components of a vector that lies there.
+pub trait Write: Copy {
+    /// The type of its value.
+    type Data: Data;
+
+    /// Writes it; nothing out of bounds (B2).
+    fn write(self, value: Val<Self::Data>);
 }
 
-/// `N` elements from a place on, as a vector.
+impl<T: Stored> Write for Spot<T> {
+    type Data = T;
+
+    fn write(self, value: Val<T>) {
+        T::store(&self.place(), &value.repr);
+    }
+}
+
+impl<T: Scalar, const M: usize> Write for Components<T, M>
+where
+    [T; M]: Single,
+{
+    type Data = [T; M];
+
+    fn write(self, value: Val<[T; M]>) {
+        for (part, number) in self.parts.into_iter().zip(0..) {
+            let index = with(|k| k.builder.const_u32(number));
+            let component: Val<T> = Indexed::part(value, index);
+            T::store(&part.place(), &component.repr);
+        }
+    }
+}
+
+/// `array[index] = value`; nothing out of bounds (B2).
+pub fn write<W: Write>(to: W, value: Val<W::Data>) {
+    to.write(value);
+}
+
+/// `N` elements from a place on, as a vector: 2 to 4.
+///
+/// ```compile_fail,E0080
+/// use invar::prelude::*;
+///
+/// #[kernel]
+/// fn of_five(x: &[f32], y: &mut [f32]) {
+///     y[0] = load_vector::<5, _>(&x[0])[0];
+/// }
+///
+/// let _ = of_five::to_inv();
+/// ```
 pub fn load_vector<const N: usize, P: InPlace>(place: P) -> Val<[P::Element; N]>
 where
     P::Element: Scalar,
 {
+    const { assert!(2 <= N && N <= 4, "a vector has 2 to 4 components") };
     let place = Place {
-        width: Width::Run(N.min(255) as u8),
+        width: Width::Run(N as u8),
         ..place.place()
     };
     Val::from_repr(<[P::Element; N]>::load(&place))
@@ -569,8 +682,9 @@ where
 
 /// Stores a vector's components from a place on.
 pub fn store_vector<T: Scalar, const N: usize>(to: PlaceMut<T>, value: Val<[T; N]>) {
+    const { assert!(2 <= N && N <= 4, "a vector has 2 to 4 components") };
     let place = Place {
-        width: Width::Run(N.min(255) as u8),
+        width: Width::Run(N as u8),
         ..to.0.place()
     };
     <[T; N]>::store(&place, &value.repr);

@@ -31,8 +31,9 @@ pub use control::{
     Range, break_, continue_, entry, for_, if_, loop_, never, nth, range, rounds, while_,
 };
 pub use data::{
-    Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Known, Lanes,
-    Number, Numbers, Scalar, Signed, SignedNumbers, SimdgroupMatrix, Single, Ssa, Stored, Val,
+    AtomicInteger, AtomicNumber, Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats,
+    Integer, Integers, Known, Lanes, Number, Numbers, Scalar, Signed, SignedNumbers,
+    SimdgroupMatrix, Single, Ssa, Stored, Val, constant_value,
 };
 pub(crate) use define::reported;
 pub use define::{Attributes, Function, Kernel, Place4, at, enter, module, return_, to_inv};
@@ -42,12 +43,12 @@ pub use launch::{
     findings, launch, ran, value,
 };
 pub use memory::{
-    AsSlice, AsSliceMut, ComponentsOf, ConstantTable, Constants, Imageblock, InMemory, InPlace,
-    InRow, Indexed, IndexedMut, Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice, SliceMut,
-    Spot, SpotId, ThreadArray, ThreadgroupArray, components, constant_table, constants, imageblock,
-    part, part_mut, place, place_mut, read, requires, row_length, scalar, set_part, slice,
-    slice_mut, thread_array, thread_rows, threadgroup_array, threadgroup_param, threadgroup_rows,
-    write,
+    AsSlice, AsSliceMut, Components, ComponentsOf, ConstantTable, Constants, Imageblock, InMemory,
+    InPlace, InRow, Indexed, IndexedMut, Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice,
+    SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, Write, components, constant_table,
+    constants, imageblock, part, part_mut, place, place_mut, read, requires, row_length, scalar,
+    set_part, slice, slice_mut, thread_array, thread_rows, threadgroup_array, threadgroup_param,
+    threadgroup_rows, write,
 };
 pub use numbers::Power;
 pub use structure::{

@@ -6,7 +6,9 @@
 
 use invar_ir::{AtomicOp, Dim, KernelBuilder, Order, Scope, Spaces};
 
-use super::data::{Bitwise, Floats, Integers, Lanes, Number, Numbers, SignedNumbers, Val};
+use super::data::{
+    AtomicInteger, AtomicNumber, Bitwise, Floats, Integers, Lanes, Numbers, SignedNumbers, Val,
+};
 use super::define::with;
 use super::memory::{InPlace, PlaceMut};
 pub use super::memory::{load_vector, store_vector};
@@ -231,7 +233,7 @@ pub fn assert_uniform_in_simdgroup<T: Lanes>(x: Val<T>) -> Val<T> {
     }))
 }
 
-fn atomic<T: Number>(
+fn atomic<T: AtomicNumber>(
     op: AtomicOp,
     place: impl InPlace<Element = T>,
     args: &[Val<T>],
@@ -249,7 +251,7 @@ fn atomic<T: Number>(
 /// Loads atomically: relaxed, at device scope, as all atomic operations without an order here.
 pub fn atomic_load<P: InPlace>(place: P) -> Val<P::Element>
 where
-    P::Element: Number,
+    P::Element: AtomicNumber,
 {
     atomic_load_explicit(place, Order::Relaxed, Scope::Device)
 }
@@ -257,18 +259,18 @@ where
 /// Loads atomically, with an order (T3) over a scope: `Order::Acquire`, `Scope::Threadgroup`.
 pub fn atomic_load_explicit<P: InPlace>(place: P, order: Order, scope: Scope) -> Val<P::Element>
 where
-    P::Element: Number,
+    P::Element: AtomicNumber,
 {
     Val::of(atomic(AtomicOp::Load, place, &[], order, scope)[0])
 }
 
 /// Stores atomically.
-pub fn atomic_store<T: Number>(place: PlaceMut<T>, value: Val<T>) {
+pub fn atomic_store<T: AtomicNumber>(place: PlaceMut<T>, value: Val<T>) {
     atomic_store_explicit(place, value, Order::Relaxed, Scope::Device);
 }
 
 /// Stores atomically, with an order (T3) over a scope.
-pub fn atomic_store_explicit<T: Number>(
+pub fn atomic_store_explicit<T: AtomicNumber>(
     place: PlaceMut<T>,
     value: Val<T>,
     order: Order,
@@ -278,14 +280,14 @@ pub fn atomic_store_explicit<T: Number>(
 }
 
 macro_rules! atomics {
-    ($($name:ident $explicit:ident $op:ident: $what:literal;)*) => {$(
+    ($($name:ident $explicit:ident $op:ident $bound:ident: $what:literal;)*) => {$(
         #[doc = concat!("Atomically ", $what, "; gives what was there before.")]
-        pub fn $name<T: Number>(place: PlaceMut<T>, value: Val<T>) -> Val<T> {
+        pub fn $name<T: $bound>(place: PlaceMut<T>, value: Val<T>) -> Val<T> {
             $explicit(place, value, Order::Relaxed, Scope::Device)
         }
 
         #[doc = concat!("Atomically ", $what, ", with an order (T3) over a scope; gives what was there before.")]
-        pub fn $explicit<T: Number>(
+        pub fn $explicit<T: $bound>(
             place: PlaceMut<T>,
             value: Val<T>,
             order: Order,
@@ -296,18 +298,18 @@ macro_rules! atomics {
     )*};
 }
 atomics! {
-    atomic_exchange atomic_exchange_explicit Exchange: "puts a value in the place";
-    atomic_add atomic_add_explicit Add: "adds";
-    atomic_sub atomic_sub_explicit Sub: "subtracts";
-    atomic_min atomic_min_explicit Min: "keeps the smaller";
-    atomic_max atomic_max_explicit Max: "keeps the larger";
-    atomic_and atomic_and_explicit And: "combines by and";
-    atomic_or atomic_or_explicit Or: "combines by or";
-    atomic_xor atomic_xor_explicit Xor: "combines by exclusive or";
+    atomic_exchange atomic_exchange_explicit Exchange AtomicNumber: "puts a value in the place";
+    atomic_add atomic_add_explicit Add AtomicNumber: "adds";
+    atomic_sub atomic_sub_explicit Sub AtomicInteger: "subtracts";
+    atomic_min atomic_min_explicit Min AtomicInteger: "keeps the smaller";
+    atomic_max atomic_max_explicit Max AtomicInteger: "keeps the larger";
+    atomic_and atomic_and_explicit And AtomicInteger: "combines by and";
+    atomic_or atomic_or_explicit Or AtomicInteger: "combines by or";
+    atomic_xor atomic_xor_explicit Xor AtomicInteger: "combines by exclusive or";
 }
 
 /// Atomically puts `new` in the place if `expected` is there; gives what was there, and whether.
-pub fn atomic_compare_exchange<T: Number>(
+pub fn atomic_compare_exchange<T: AtomicInteger>(
     place: PlaceMut<T>,
     expected: Val<T>,
     new: Val<T>,
@@ -316,7 +318,7 @@ pub fn atomic_compare_exchange<T: Number>(
 }
 
 /// As [`atomic_compare_exchange`], with an order (T3) over a scope.
-pub fn atomic_compare_exchange_explicit<T: Number>(
+pub fn atomic_compare_exchange_explicit<T: AtomicInteger>(
     place: PlaceMut<T>,
     expected: Val<T>,
     new: Val<T>,

@@ -512,6 +512,7 @@ macro_rules! samples {
                 $($between: $place,)*
                 how: impl Into<Sampling>,
             ) -> Val<[T; 4]> {
+                const { assert!(COMPONENT < 4, "a texel has the components 0 to 3") };
                 let (component, sampling) = (COMPONENT, how.into());
                 let function = TextureFunction::Gather { component, sampling };
                 given(self.memory, function, &[$($between.$coordinate()),*])

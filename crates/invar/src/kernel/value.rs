@@ -62,8 +62,9 @@ pub fn alike<V: Vars>(_other: V, value: V) -> V {
 /// become constants of the kernel.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no values of type `{Self}`",
-    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, and arrays of 2 to 4 of them; of an enum \
-            without fields a variant is a number, `Cell::Wall as u32`"
+    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, arrays of them, structs of those \
+            with `#[derive(KernelData)]`, and tuples of up to 8; of an enum without fields a variant is a number, \
+            `Cell::Wall as u32`"
 )]
 pub trait IntoVal: Copy {
     /// What it is in the kernel.
@@ -184,7 +185,9 @@ macro_rules! tuples {
         }
     )*};
 }
-tuples! { (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+tuples! {
+    (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
+}
 
 /// Names what a `let` binds.
 pub fn local<T: IntoVal>(name: &str, value: T) -> T::Val
@@ -276,7 +279,9 @@ macro_rules! vars {
         }
     )*};
 }
-vars! { (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+vars! {
+    (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
+}
 
 /// A variable that control flow carries, and those behind it.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@ use std::ops;
 
 use invar_ir::{KernelBuilder, Swizzle};
 
-use super::data::{Float, Floats, Lanes, Scalar, Single, Stored, Val};
+use super::data::{Elements, Float, Floats, Lanes, Scalar, Single, Stored, Val};
 use super::define::with;
-use super::memory::set_part;
+use super::memory::{Components, numbers_of, set_part};
 use super::value::{Cast, Times};
 
 /// A vector of floats.
@@ -73,26 +73,55 @@ impl<T: Scalar, const N: usize> Val<[T; N]> {
         let named = Swizzle::parse(name).expect("a method's name is made of components");
         Val::of(with(|k| k.builder.swizzle(self.ssa(), named)))
     }
+
+    fn set_components<const M: usize>(&mut self, name: &str, value: Val<[T; M]>) {
+        let (mut whole, value) = (self.ssa(), value.ssa());
+        for (part, number) in (0..).zip(numbers_of(name)) {
+            let one = Swizzle::new(&[part]).expect("vectors have at most 4 components");
+            whole = with(|k| {
+                let (part, number) = (k.builder.swizzle(value, one), k.builder.const_u32(number));
+                k.builder.insert(whole, number, part)
+            });
+        }
+        *self = Val::of(whole);
+    }
 }
 
 macro_rules! swizzles {
-    ($($n:literal: $($m:literal: $($name:ident)*),*;)*) => {$(
-        impl<T: Scalar> Val<[T; $n]> {$($(
+    ($($n:literal: $($m:literal: $($name:ident $set:ident)*),*;)*) => {$($(
+        impl<T: Scalar> Val<[T; $n]> {$(
             #[doc = "Components in the order of the name: in a kernel written without parentheses."]
             pub fn $name(self) -> Val<[T; $m]> {
                 self.components(stringify!($name))
             }
-        )*)*}
-    )*};
+
+            #[doc = "Replaces components in the order of the name: in a kernel by `=`."]
+            pub fn $set(&mut self, value: Val<[T; $m]>) {
+                self.set_components(stringify!($name), value);
+            }
+        )*}
+
+        impl<T: Scalar> Elements<T, $n> {$(
+            #[doc = "Components where they lie, in the order of the name."]
+            pub fn $name(&self) -> Components<T, $m> {
+                Components::of(self.0, stringify!($name))
+            }
+        )*}
+    )*)*};
 }
 swizzles! {
-    2: 2: xy yx;
-    3: 2: xy xz yx yz zx zy,
-       3: xyz xzy yxz yzx zxy zyx;
-    4: 2: xy xz xw yx yz yw zx zy zw wx wy wz,
-       3: xyz xyw xzy xzw xwy xwz yxz yxw yzx yzw ywx ywz zxy zxw zyx zyw zwx zwy wxy wxz wyx wyz wzx wzy,
-       4: xyzw xywz xzyw xzwy xwyz xwzy yxzw yxwz yzxw yzwx ywxz ywzx
-          zxyw zxwy zyxw zywx zwxy zwyx wxyz wxzy wyxz wyzx wzxy wzyx;
+    2: 2: xy set_xy yx set_yx;
+    3: 2: xy set_xy xz set_xz yx set_yx yz set_yz zx set_zx zy set_zy,
+       3: xyz set_xyz xzy set_xzy yxz set_yxz yzx set_yzx zxy set_zxy zyx set_zyx;
+    4: 2: xy set_xy xz set_xz xw set_xw yx set_yx yz set_yz yw set_yw zx set_zx zy set_zy zw set_zw wx set_wx
+          wy set_wy wz set_wz,
+       3: xyz set_xyz xyw set_xyw xzy set_xzy xzw set_xzw xwy set_xwy xwz set_xwz yxz set_yxz yxw set_yxw yzx
+          set_yzx yzw set_yzw ywx set_ywx ywz set_ywz zxy set_zxy zxw set_zxw zyx set_zyx zyw set_zyw zwx
+          set_zwx zwy set_zwy wxy set_wxy wxz set_wxz wyx set_wyx wyz set_wyz wzx set_wzx wzy set_wzy,
+       4: xyzw set_xyzw xywz set_xywz xzyw set_xzyw xzwy set_xzwy xwyz set_xwyz xwzy set_xwzy yxzw set_yxzw
+          yxwz set_yxwz yzxw set_yzxw yzwx set_yzwx ywxz set_ywxz ywzx set_ywzx zxyw set_zxyw zxwy set_zxwy
+          zyxw set_zyxw zywx set_zywx zwxy set_zwxy zwyx set_zwyx wxyz set_wxyz wxzy set_wxzy wyxz set_wyxz
+          wyzx set_wyzx wzxy set_wzxy wzyx set_wzyx;
 }
 
 macro_rules! of_vectors {
@@ -165,7 +194,8 @@ pub fn as_type<U: Lanes>(x: impl Cast) -> Val<U> {
 /// What a matrix is multiplied by, and a vector by a matrix.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not multiplied by `{B}`",
-    note = "a matrix of C columns is multiplied by a vector of C, or by a matrix of C rows"
+    note = "a matrix of C columns is multiplied by a vector of C, or by a matrix of C rows; by a number its columns \
+            are, `[m[0] * s, m[1] * s]`"
 )]
 pub trait Multiply<B>: Single {
     /// What comes out.
