@@ -53,6 +53,10 @@ fn is_open_around(text: &str) -> bool {
         }
     }
     let innermost = heads.pop().unwrap_or_default();
+    if innermost.contains("=>") {
+        // An arm of a macro, whatever words it is called with.
+        return false;
+    }
     let mut words = innermost.split(|c: char| !c.is_alphanumeric() && c != '_');
     let first = words.find(|word| BEGIN.contains(word));
     matches!(first, Some("impl" | "trait"))
@@ -138,6 +142,7 @@ mod tests {
             "impl S { fn a() -> impl Fn() { fn ",
             "mod tests { use super::*; fn ",
             "macro_rules! kernels { ($t:ty) => { fn ",
+            "macro_rules! kernels { (impl) => { fn ",
             "impl S { const A: () = { fn ",
         ];
         for text in outside {

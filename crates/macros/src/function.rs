@@ -300,12 +300,12 @@ fn entered(function: &ItemFn, otherwise: &TokenStream) -> TokenStream {
     let required = function.attrs.iter().filter(|a| is_requirement(a));
     let text = source::text(quote!(#(#required)* #vis #sig #block));
     let name = sig.ident.to_string();
-    let place = source::place(&sig.ident);
+    let (file, place) = (source::file(&sig.ident), source::place(&sig.ident));
     quote! {
         let _function = {
             static FUNCTION: ::invar::kernel::Function = ::invar::kernel::Function {
                 name: #name,
-                file: ::core::file!(),
+                file: #file,
                 text: #text,
                 place: #place,
             };
@@ -600,6 +600,10 @@ fn of_launches(Parameter { name, kind, .. }: &Parameter) -> Result<()> {
 
 /// `#[kernel]`.
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    source::in_one_file(&item.clone(), || made_kernel(attributes, item))
+}
+
+fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = function_of(item, "kernel")?;
     check_signature(&function)?;
     if around::is_associated(&function.sig.ident) {
@@ -773,6 +777,10 @@ fn declared(item: &TokenStream) -> Option<ItemFn> {
 
 /// `#[device_fn]`.
 pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    source::in_one_file(&item.clone(), || made_device_fn(attributes, item))
+}
+
+fn made_device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let declared = declared(&item);
     let is_declared = declared.is_some();
     let function = match declared {

@@ -2,6 +2,8 @@
 
 use invar::prelude::*;
 
+use crate::macros_of_kernels::{self, out_of_bounds, with_body};
+
 /// The line of this file that has these words.
 fn line_of(words: &str) -> String {
     let text = include_str!("kernel_reports.rs");
@@ -53,7 +55,9 @@ fn advice_is_rust() {
     assert!(text.contains("put `threadgroup_barrier()`"), "{text}");
 }
 
-#[kernel(threadgroup(0))]
+const NONE: u32 = 0;
+
+#[kernel(threadgroup(NONE))]
 fn no_threads(y: &mut [f32]) {
     y[0] = 1.0;
 }
@@ -158,9 +162,61 @@ fn what_is_wrong_with_a_launch_names_the_line() {
     let mut y = device.buffer_zeroed::<u32>(1).expect("a buffer");
     let launched = needs::launch(&device, Grid::threads(1), &mut y);
     let text = told(launched.err());
-    assert!(text.contains("`@NEEDED` (id 7) has no value"), "{text}");
+    assert!(text.contains("`NEEDED` (id 7) has no value"), "{text}");
     assert!(text.contains(&line_of("y[0] = NEEDED;")), "{text}");
     assert!(told(needs::prepare(&device).err()).contains(&line_of("y[0] = NEEDED;")));
+}
+
+#[kernel]
+fn barrier_for_some(y: &mut [u32]) {
+    let t = thread_position_in_threadgroup().x;
+    if t % 2 == 0 {
+        threadgroup_barrier();
+    }
+    y[t] = t;
+}
+
+#[test]
+fn a_value_without_a_name_is_told_in_the_author_s_words() {
+    let text = told(barrier_for_some::to_inv().err());
+    assert!(
+        text.contains("`t % 2 == 0`") || text.contains("`t`"),
+        "{text}"
+    );
+    assert!(!text.contains("`%"), "{text}");
+}
+
+out_of_bounds!(from_elsewhere);
+
+with_body!(from_here(y, i) {
+    let last = y.len() - 1;
+    if i == 0 {
+        y[last + 1] = 3;
+    }
+    y[last] = i;
+});
+
+with_body!(nothing_but_a_place(y, i) { y[i + 7] = 1 });
+
+#[test]
+fn a_kernel_of_a_macro_is_shown_in_one_file() {
+    let found = from_elsewhere::check(Grid::threads(2), &mut [0; 2]).expect("a run");
+    let text = found.to_string();
+    let place = macros_of_kernels::line_of("x[i + 1] = 5;");
+    assert!(text.contains(&place), "{text}");
+    assert!(text.contains(" x[i + 1] = 5;"), "{text}");
+    assert!(text.contains("1 finding;"), "{text}");
+
+    let found = from_here::check(Grid::threads(1), &mut [0; 2]).expect("a run");
+    let text = found.to_string();
+    assert!(text.contains(&line_of("y[last + 1] = 3;")), "{text}");
+    assert!(text.contains(" y[last + 1] = 3;"), "{text}");
+
+    // Most of its words are the macro's: the others stand where the macro puts them.
+    let found = nothing_but_a_place::check(Grid::threads(1), &mut [0; 2]).expect("a run");
+    let text = found.to_string();
+    assert!(text.contains("macros_of_kernels.rs:"), "{text}");
+    assert!(!text.contains("kernel_reports.rs"), "{text}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod kernel_programs;
 mod kernel_reports;
 mod kernel_textures;
 mod kernel_words;
+mod macros_of_kernels;
 mod programs;
 mod tidy;
 mod written_wgsl;
