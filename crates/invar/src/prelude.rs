@@ -21,15 +21,15 @@
 
 pub use crate::kernel::ops::*;
 pub use crate::kernel::{
-    Beside, Bits, Constants, Data, Depth2d, Depth2dArray, DepthCube, DepthCubeArray, Event,
-    Findings, Float, FunctionConstant, Imageblock, Integer, Kernel, Number, Prepared, Scalar,
-    Signed, SimdgroupMatrix, Slice, SliceMut, Stored, Texture1d, Texture1dArray, Texture2d,
-    Texture2dArray, Texture2dMs, Texture2dMsArray, Texture3d, TextureBuffer, TextureCube,
-    TextureCubeArray, ThreadArray, ThreadgroupArray, Val,
+    AtomicInteger, AtomicNumber, Beside, Bits, Constants, Data, Depth2d, Depth2dArray, DepthCube,
+    DepthCubeArray, Event, Findings, Float, FunctionConstant, Imageblock, Integer, Kernel, Number,
+    Prepared, Scalar, Signed, SimdgroupMatrix, Slice, SliceMut, Stored, Texture1d, Texture1dArray,
+    Texture2d, Texture2dArray, Texture2dMs, Texture2dMsArray, Texture3d, TextureBuffer,
+    TextureCube, TextureCubeArray, ThreadArray, ThreadgroupArray, Val,
 };
 pub use crate::{Buffer, Device, Dispatch, Grid, PixelFormat, Texture, bf16, f16};
 pub use invar_ir::texture::{
     Address, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler,
 };
 pub use invar_ir::{Order, Scope, Spaces};
-pub use invar_macros::{KernelData, device_fn, function_constant, kernel};
+pub use invar_macros::{KernelData, device_fn, function_constant, kernel, requires};

@@ -6,21 +6,22 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::Parser;
-use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Token, Type, UnOp};
+use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Type, UnOp};
 
 use crate::attributes;
 use crate::foreign::{self, Types};
+use crate::function::is_zero;
 use crate::groups;
 use crate::imageblock::Imageblock;
 use crate::lengths::Lengths;
 use crate::patterns::{self, component_names};
 use crate::places::{NO_POINTERS, is_place, table as table_of};
+use crate::print::Line;
 use crate::refuse::refuse;
 use crate::returns;
 use crate::source::{located, place, shown_as, words};
-use crate::variables::{Changed, Matches, assigns, variable};
+use crate::variables::{Changed, Matches, assigns, is_println, variable};
 
 /// A type in a kernel: numbers are its values.
 pub fn in_kernel(ty: &Type, types: &mut Types) -> Result<TokenStream> {
@@ -180,6 +181,15 @@ pub(crate) fn assign(names: &[Ident], value: &Ident) -> TokenStream {
     } else {
         words!(#targets = #value;)
     }
+}
+
+/// The lengths of an array of arrays, outermost first.
+fn lengths_of(array: &syn::TypeArray) -> impl Iterator<Item = &Expr> {
+    let arrays = std::iter::successors(Some(array), |array| match &*array.elem {
+        Type::Array(inner) => Some(inner),
+        _ => None,
+    });
+    arrays.map(|array| &array.len)
 }
 
 /// Whether it is one of the macros that stand for memory.
@@ -638,6 +648,9 @@ impl Body {
                 "an array is an element and a number: `threadgroup!([f32; 256])`",
             )
         })?;
+        if let Some(none) = lengths_of(&array).find(|length| is_zero(length)) {
+            return refuse(none, "an array of a kernel has at least one element");
+        }
         let name = &name.ident;
         self.declare(name);
         let (text, place) = (name.to_string(), place(call));
@@ -704,8 +717,11 @@ impl Body {
         if call.path.is_ident("matches") {
             return self.matches(call);
         }
-        if call.path.is_ident("println") {
+        if is_println(call) {
             return self.print_line(call);
+        }
+        if let Some(why) = call.path.get_ident().and_then(foreign::of_a_macro) {
+            return refuse(&call.path, why);
         }
         let why = format!(
             "a kernel's words are read before macros are: write what `{name}!` stands for, or a function under \
@@ -729,24 +745,20 @@ impl Body {
 
     /// `println!("x is {}", x)`: the text, and a value for each `{}` or `{:x}` of it.
     fn print_line(&mut self, call: &Macro) -> Result<TokenStream> {
-        let parser = Punctuated::<Expr, Token![,]>::parse_terminated;
-        let parts = call.parse_body_with(parser)?;
-        let mut parts = parts.iter();
-        let text = match parts.next() {
-            None => words!(""),
-            Some(Expr::Lit(text)) if matches!(text.lit, Lit::Str(_)) => text.to_token_stream(),
-            Some(other) => {
-                return refuse(other, "the text to print stands here, in quotes");
-            }
-        };
-        let values = parts
-            .map(|part| self.expr(part))
+        let Line {
+            text,
+            arguments,
+            picked,
+        } = Line::of(call)?;
+        let values = arguments
+            .iter()
+            .map(|one| self.expr(one))
             .collect::<Result<Vec<_>>>()?;
-        let (place, here) = (place(call), located(call));
+        let (place, here, count) = (place(call), located(call), values.len());
         Ok(quote_spanned!(here=> {
-            let values = [#(::invar::kernel::printed(#values)),*];
+            let values: [::invar::ir::Value; #count] = [#(::invar::kernel::printed(#values)),*];
             ::invar::kernel::at(#place, ());
-            ::invar::kernel::print_line(#text, &values)
+            ::invar::kernel::print_line(#text, &[#(values[#picked]),*])
         }))
     }
 
@@ -1062,6 +1074,14 @@ impl Body {
             return Ok(
                 quote_spanned!(located(call)=> ::invar::kernel::IntoVal::into_val(#path.#method())),
             );
+        }
+        if is_place(&call.receiver)
+            && call.args.is_empty()
+            && (method == "len" || method == "is_empty")
+        {
+            // How long an array in memory is, is known without what is in it.
+            let spot = self.place(&call.receiver, false)?;
+            return Ok(quote_spanned!(located(call)=> #spot.#method()));
         }
         if call.args.is_empty() {
             let receiver = self.at(call, &call.receiver)?;

@@ -125,9 +125,9 @@ pub fn stand_in(item: TokenStream, error: &Error) -> TokenStream {
     }
 }
 
-/// What gives the fields of a value, and what sets them; `vals` are their types.
-fn accessors(vis: &Visibility, names: &[&Ident], vals: &[TokenStream]) -> TokenStream {
-    let one = |(field, ty): (&&Ident, &TokenStream)| {
+/// What gives the fields of a value, and what sets them, for those who see them; `vals` are their types.
+fn accessors(seen: &[&Visibility], names: &[&Ident], vals: &[TokenStream]) -> TokenStream {
+    let one = |((field, ty), vis): ((&&Ident, &TokenStream), &&Visibility)| {
         let (here, set) = (located(ty), setter(field));
         let used = moved_name(field, here);
         // One that is called as a field was refused.
@@ -145,7 +145,43 @@ fn accessors(vis: &Visibility, names: &[&Ident], vals: &[TokenStream]) -> TokenS
             #sets
         }
     };
-    names.iter().zip(vals).map(one).collect()
+    names.iter().zip(vals).zip(seen).map(one).collect()
+}
+
+/// What has a struct of the host's, whose fields are called so and have these types, be a constant of kernels. Only
+/// the names of numbers tell a macro that a type has constants.
+fn as_constant(name: &Ident, used: &[Ident], types: &[TokenStream], end: &Ident) -> TokenStream {
+    let values = format_ident!("{name}Value");
+    let each = types.iter().map(|ty| {
+        let here = located(ty);
+        (
+            quote_spanned!(here=> <#ty as ::invar::kernel::Constant>),
+            quote_spanned!(here=> ::invar::kernel::constant_value::<#ty>),
+        )
+    });
+    let (constant, constant_value): (Vec<_>, Vec<_>) = each.unzip();
+    quote_spanned! {located(name)=>
+        impl ::invar::kernel::Constant for #name {
+            fn consts(&self, into: &mut ::std::vec::Vec<::invar::ir::Const>) {
+                #(#constant::consts(&self.#used, into);)*
+            }
+
+            fn repr(&self) -> #values {
+                #values {
+                    #(#used: #constant_value(self.#used),)*
+                    #end: (),
+                }
+            }
+        }
+
+        impl ::invar::kernel::IntoVal for #name {
+            type Val = ::invar::kernel::Val<#name>;
+
+            fn into_val(self) -> ::invar::kernel::Val<#name> {
+                ::invar::kernel::constant_value(self)
+            }
+        }
+    }
 }
 
 /// What kernels know of a struct.
@@ -162,6 +198,7 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
     // rustc tells what is wrong with a type once, on the type.
     let blamed = types.iter().find(|ty| !foreign::is_number(ty));
     let blamed = blamed.map_or_else(Span::call_site, located);
+    let is_flat = types.iter().all(|ty| foreign::is_of_numbers(ty));
     let types: Vec<TokenStream> = types.into_iter().map(foreign::looked_up).collect();
     let each = |of: fn(&TokenStream) -> TokenStream| -> Vec<TokenStream> {
         types.iter().map(of).collect()
@@ -171,9 +208,11 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
         .map(|(name, ty)| moved_name(name, located(ty)))
         .collect();
     let vals = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Val<#ty>));
-    let accessors = accessors(vis, &names, &vals);
+    let seen: Vec<&Visibility> = item.fields.iter().map(|field| &field.vis).collect();
+    let accessors = accessors(&seen, &names, &vals);
     // Behind a type that is none rustc finds no end: it would say so of the whole struct.
     let end = Ident::new("_no_more", Span::mixed_site());
+    let constants = is_flat.then(|| as_constant(name, &used, &types, &end));
     let parts = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Spot<#ty>));
     let data = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Data>));
     let stored = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Stored>));
@@ -188,7 +227,7 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
     ););
     quote_spanned! {blamed=>
         const _: () = {
-        #[doc = concat!("A `", #text, "` in a kernel.")]
+        #[doc = ::core::concat!("A `", #text, "` in a kernel.")]
         #vis struct #values {
             #(#names: #vals,)*
             #end: (),
@@ -207,14 +246,14 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
             #accessors
         }
 
-        #[doc = concat!("Where a `", #text, "` lies in a kernel's memory.")]
-        #[derive(Clone, Copy)]
+        #[doc = ::core::concat!("Where a `", #text, "` lies in a kernel's memory.")]
+        #[derive(::core::clone::Clone, ::core::marker::Copy)]
         #vis struct #spots(::invar::kernel::SpotId);
 
         #[allow(dead_code, missing_docs, reason = "each field can be read and written, whether or not a kernel does")]
         impl #spots {
             #(
-                #vis fn #names(&self) -> #parts {
+                #seen fn #names(&self) -> #parts {
                     self.0.field(#numbers)
                 }
             )*
@@ -272,6 +311,8 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
             }
         }
 
+        #constants
+
         impl ::invar::kernel::Struct for #name {
             const FIELDS: &'static [&'static str] = &[#(#texts),*];
         }
@@ -293,8 +334,18 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
 pub fn function_constant(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     const FORM: &str = "a function constant has a number, by which other programs name it: \
                         `#[function_constant(0)]`";
+    const RANGE: &str = "the number of a function constant is from 0 to 4294967295";
+    if let Ok(syn::ExprUnary {
+        op: syn::UnOp::Neg(minus),
+        ..
+    }) = syn::parse2(attributes.clone())
+    {
+        return refuse(minus, RANGE);
+    }
     let number: LitInt = syn::parse2(attributes).map_err(|e| Error::new(e.span(), FORM))?;
-    let number: u32 = number.base10_parse()?;
+    let number: u32 = number
+        .base10_parse()
+        .map_err(|_| Error::new(number.span(), RANGE))?;
     let parse = |input: ParseStream| {
         let attributes = input.call(syn::Attribute::parse_outer)?;
         let vis: Visibility = input.parse()?;

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
+use syn::punctuated::Punctuated;
 use syn::{
     Expr, ExprMethodCall, ExprPath, GenericArgument, GenericParam, Generics, Ident, Path,
-    PathArguments, Result, Type, TypeParamBound, TypePath, WherePredicate,
+    PathArguments, Result, Token, Type, TypeParamBound, TypePath, WherePredicate,
 };
 
 use crate::refuse::refuse;
@@ -34,6 +35,27 @@ fn foreign(name: &Ident, has_arguments: bool) -> Option<String> {
         }
         ("Option" | "Result", true) => {
             format!("a kernel has no `{name}`: keep a truth value beside the value")
+        }
+        _ => return None,
+    })
+}
+
+/// What to write instead of a macro of the standard library.
+pub fn of_a_macro(name: &Ident) -> Option<&'static str> {
+    Some(match &*name.to_string() {
+        "vec" => NO_MEMORY,
+        "format" => NO_TEXT,
+        "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq"
+        | "debug_assert_ne" => {
+            "nothing in a kernel fails: what a launch has to fulfil is `#[requires(n <= length(x))]` below \
+             `#[kernel]`, and what a thread finds it prints or stores"
+        }
+        "panic" | "todo" | "unimplemented" | "unreachable" => {
+            "nothing in a kernel fails: `return` ends the thread, and an arm that is never taken gives any value"
+        }
+        "print" | "eprint" | "dbg" => "a kernel prints lines: `println!(\"x is {}\", x)`",
+        "cfg" => {
+            "write it outside: `const FAST: bool = cfg!(...);`, or `#[cfg(...)]` on a statement"
         }
         _ => return None,
     })
@@ -119,6 +141,16 @@ pub fn looked_up(ty: &Type) -> TokenStream {
 /// Whether it is a number by its name, or a truth value.
 pub fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if NUMBERS.iter().any(|name| path.path.is_ident(name)))
+}
+
+/// Whether it is a number by its name, or an array of those.
+pub fn is_of_numbers(ty: &Type) -> bool {
+    match ty {
+        Type::Array(array) => is_of_numbers(&array.elem),
+        Type::Paren(inner) => is_of_numbers(&inner.elem),
+        Type::Group(inner) => is_of_numbers(&inner.elem),
+        _ => is_number(ty),
+    }
 }
 
 /// Refuses a type that kernels do not have.
@@ -438,6 +470,19 @@ fn bound_is(bound: &TypeParamBound, names: &[&str]) -> bool {
         TypeParamBound::Lifetime(_) => names.contains(&"Copy"),
         _ => false,
     }
+}
+
+/// The bound of a type that kernels may have, if it is one.
+pub fn bound_of_kernels(bounds: &Punctuated<TypeParamBound, Token![+]>) -> Option<&Ident> {
+    const OF_KERNELS: &[&str] = &[
+        "Number", "Float", "Integer", "Scalar", "Signed", "Bits", "Data", "Stored",
+    ];
+    bounds.iter().find_map(|bound| match bound {
+        TypeParamBound::Trait(of) if bound_is(bound, OF_KERNELS) => {
+            of.path.segments.last().map(|last| &last.ident)
+        }
+        _ => None,
+    })
 }
 
 fn is_named(ty: &Type, name: &Ident) -> bool {

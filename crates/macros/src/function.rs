@@ -6,8 +6,8 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, FnArg, GenericArgument, GenericParam, Generics, Ident, Item, ItemFn,
-    Pat, PathArguments, Result, ReturnType, Token, Type, parse_quote,
+    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, GenericParam, Generics, Ident, Item,
+    ItemFn, Lit, Pat, PathArguments, Result, ReturnType, Token, Type, parse_quote,
 };
 
 use crate::around;
@@ -109,6 +109,18 @@ impl Parameter {
     /// Its name, as if it stood with its type: rustc tells there what is wrong with that.
     fn at_its_type(&self) -> Ident {
         source::moved_name(&self.name, source::own(self.kind.element()))
+    }
+
+    /// Whether it is a buffer of this type, or of arrays of it.
+    fn is_buffer_of(&self, name: &Ident) -> bool {
+        let (Kind::Slice(ty) | Kind::SliceMut(ty) | Kind::Constants(ty)) = &self.kind else {
+            return false;
+        };
+        let mut leaf = ty;
+        while let Type::Array(array) = leaf {
+            leaf = &array.elem;
+        }
+        matches!(leaf, Type::Path(path) if path.path.is_ident(name))
     }
 }
 
@@ -220,7 +232,14 @@ fn kind(ty: &Type) -> Result<Kind> {
             foreign::known_type(ty)?;
             Ok(Kind::Value(ty.clone()))
         }
-        Type::ImplTrait(_) => refuse(ty, foreign::NO_CLOSURES),
+        Type::ImplTrait(of) => match foreign::bound_of_kernels(&of.bounds) {
+            Some(bound) => {
+                let why =
+                    format!("a type that the caller chooses has a name: `fn f<T: {bound}>(x: T)`");
+                refuse(ty, &why)
+            }
+            None => refuse(ty, foreign::NO_CLOSURES),
+        },
         _ => refuse(ty, KINDS),
     }
 }
@@ -356,6 +375,12 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
                     if sizes.is_empty() || sizes.len() > 3 {
                         return wrong();
                     }
+                    if let Some(none) = sizes.iter().find(|size| is_zero(size)) {
+                        return refuse(
+                            none,
+                            "a threadgroup has at least one thread along each axis",
+                        );
+                    }
                     let ones = std::iter::repeat_n(quote!(1), 3 - sizes.len());
                     let sizes = sizes.iter().map(ToTokens::to_token_stream).chain(ones);
                     fields
@@ -405,6 +430,18 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
     };
     let fields = parse.parse2(attributes)?;
     Ok(quote!(::invar::kernel::Attributes { #fields ..::invar::kernel::Attributes::NONE }))
+}
+
+/// Whether it is a literal 0.
+pub fn is_zero(number: &Expr) -> bool {
+    let Expr::Lit(ExprLit {
+        lit: Lit::Int(number),
+        ..
+    }) = number
+    else {
+        return false;
+    };
+    number.base10_parse::<u64>().is_ok_and(|number| number == 0)
 }
 
 /// What stands in parentheses.
@@ -491,18 +528,20 @@ fn host_side(
             Some(lend) => {
                 let lend = format_ident!("{lend}");
                 side.launched
-                    .extend(quote_spanned!(here=> ::invar::Arg::from(&*#used),));
+                    .extend(quote_spanned!(here=> <::invar::Arg as ::core::convert::From<_>>::from(&*#used),));
                 side.lent
                     .extend(quote_spanned!(here=> let #used = #scope.#lend(&#device, #used)?;));
                 side.checked
-                    .extend(quote_spanned!(here=> ::invar::Arg::from(&#used),));
+                    .extend(quote_spanned!(here=> <::invar::Arg as ::core::convert::From<_>>::from(&#used),));
             }
             None if matches!(kind, Kind::Texture(..)) => {
                 let copy = format_ident!("{name}_lent", span = Span::mixed_site());
-                side.launched.extend(quote!(::invar::Arg::from(&*#name),));
+                side.launched
+                    .extend(quote!(<::invar::Arg as ::core::convert::From<_>>::from(&*#name),));
                 side.lent
                     .extend(quote!(let #copy = ::invar::kernel::lend_texture(&#device, #name)?;));
-                side.checked.extend(quote!(::invar::Arg::from(&#copy),));
+                side.checked
+                    .extend(quote!(<::invar::Arg as ::core::convert::From<_>>::from(&#copy),));
                 if matches!(kind, Kind::Texture(texture, _) if texture.written) {
                     side.returned.extend(quote!(#name.write(&#copy.read()?)?;));
                 }
@@ -512,7 +551,9 @@ fn host_side(
                     Kind::Threadgroup(_) => {
                         quote!(::invar::Arg::ThreadgroupLength(#name as u64),)
                     }
-                    Kind::Sampler(_) => quote!(::invar::Arg::from(#name),),
+                    Kind::Sampler(_) => {
+                        quote!(<::invar::Arg as ::core::convert::From<_>>::from(#name),)
+                    }
                     _ => quote_spanned!(here=> ::invar::kernel::value(#used)?,),
                 };
                 side.launched.extend(value.clone());
@@ -562,6 +603,43 @@ fn requirements(attributes: &[Attribute]) -> Result<TokenStream> {
     Ok(out)
 }
 
+/// `#[requires]` above `#[kernel]`, which reads it below.
+pub fn requires(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    const PLACE: &str =
+        "`#[requires(...)]` stands below `#[kernel]`, and says what its launches have to fulfil";
+    let mut function: ItemFn =
+        syn::parse2(item).map_err(|_| Error::new(Span::call_site(), PLACE))?;
+    let is_kernel = |attribute: &Attribute| {
+        let last = attribute.path().segments.last();
+        last.is_some_and(|last| last.ident == "kernel")
+    };
+    if !function.attrs.iter().any(is_kernel) {
+        return Err(Error::new(Span::call_site(), PLACE));
+    }
+    function.attrs.push(parse_quote!(#[requires(#attributes)]));
+    Ok(function.into_token_stream())
+}
+
+/// Refuses attributes that mean something of a function and nothing of a kernel.
+fn known_attributes(attributes: &[Attribute]) -> Result<()> {
+    for attribute in attributes {
+        let Some(name) = attribute.path().get_ident() else {
+            continue;
+        };
+        let why = match &*name.to_string() {
+            "test" | "bench" | "should_panic" | "ignore" => {
+                "a test is a function of the host that runs the kernel: `saxpy(Grid::threads(8), ...)`".to_string()
+            }
+            name @ ("inline" | "cold" | "track_caller" | "no_mangle" | "target_feature" | "must_use") => {
+                format!("a kernel is compiled by itself: leave `{name}` out")
+            }
+            _ => continue,
+        };
+        return refuse(name, &why);
+    }
+    Ok(())
+}
+
 /// The function that an attribute stands on.
 fn function_of(item: TokenStream, attribute: &str) -> Result<ItemFn> {
     match syn::parse2(groups::bare_lifetimes(item))? {
@@ -573,11 +651,15 @@ fn function_of(item: TokenStream, attribute: &str) -> Result<ItemFn> {
     }
 }
 
-/// The parameters in angle brackets, whose types hold no references: what is compiled is kept by them.
-fn lasting(generics: &Generics) -> Generics {
+/// The parameters in angle brackets, whose types hold no references: what is compiled is kept by them. Those that
+/// buffers are of lie in memory of the host, too.
+fn lasting(generics: &Generics, parameters: &[Parameter]) -> Generics {
     let mut generics = generics.clone();
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!('static));
+        if parameters.iter().any(|p| p.is_buffer_of(&parameter.ident)) {
+            parameter.bounds.push(parse_quote!(::invar::Element));
+        }
     }
     generics
 }
@@ -606,6 +688,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
 fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = function_of(item, "kernel")?;
     check_signature(&function)?;
+    known_attributes(&function.attrs)?;
     if around::is_associated(&function.sig.ident) {
         return refuse(
             &function.sig.ident,
@@ -643,7 +726,7 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
     let attrs = function.attrs.iter().filter(|a| !is_requirement(a));
     let text = name.to_string();
     let (entered, lints) = (entered(&function, &TokenStream::new()), lints());
-    let generics = lasting(&function.sig.generics);
+    let generics = lasting(&function.sig.generics, &parameters);
     let (impl_, of, where_) = generics.split_for_impl();
     let given = parameters.iter().map(Parameter::at_its_type);
     let turbofish = of.as_turbofish();
@@ -754,6 +837,10 @@ fn taken_apart(mut function: ItemFn) -> ItemFn {
         let FnArg::Typed(typed) = parameter else {
             continue;
         };
+        if let Pat::Wild(_) = &*typed.pat {
+            let name = Ident::new(&format!("_parameter{i}"), source::located(&typed.pat));
+            *typed.pat = parse_quote!(#name);
+        }
         if let Pat::Tuple(_) | Pat::Slice(_) | Pat::Struct(_) = &*typed.pat {
             let name = Ident::new(&format!("parameter{i}"), source::located(&typed.pat));
             let pat = std::mem::replace(&mut *typed.pat, parse_quote!(#name));

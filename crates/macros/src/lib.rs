@@ -24,6 +24,7 @@ mod library;
 mod loops;
 mod patterns;
 mod places;
+mod print;
 mod refuse;
 mod returns;
 mod source;
@@ -52,6 +53,12 @@ fn written(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
 #[proc_macro_attribute]
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
     written(function::kernel(attributes.into(), item.into()))
+}
+
+/// Says what launches of a kernel have to fulfil (S5): above or below `#[kernel]`, to which it leaves it.
+#[proc_macro_attribute]
+pub fn requires(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    written(function::requires(attributes.into(), item.into()))
 }
 
 /// Makes a function that kernels call; its body stands in theirs, and reports name both places.

@@ -165,6 +165,9 @@ impl Body {
         if let Some(name) = variable(&assign.left) {
             return Ok(words!(#name = #value));
         }
+        if let Expr::Infer(_) = &*assign.left {
+            return Ok(words!({ let _ = #value; }));
+        }
         if let Expr::Unary(syn::ExprUnary {
             op: op @ syn::UnOp::Deref(_),
             ..
@@ -228,6 +231,10 @@ impl Body {
         attributes::none_on(&binary.left)?;
         if let Some(name) = variable(&binary.left) {
             let value = self.at(binary, &binary.right)?;
+            if self.changed().expr(&binary.right).names().contains(name) {
+                let new = hidden_at("new", &binary.right);
+                return Ok(words!({ let #new = #value; #name #op #new; }));
+            }
             return Ok(words!(#name #op #value));
         }
         if let Expr::Unary(syn::ExprUnary {
@@ -357,6 +364,12 @@ impl Body {
     /// `Body { position: p, mass: m }`, or with `..other` at the end.
     pub(crate) fn structure(&mut self, structure: &syn::ExprStruct) -> Result<TokenStream> {
         let path = &structure.path;
+        if path.is_ident("Sampler") {
+            return refuse(
+                path,
+                "a sampler is a Rust constant, here or outside: `const HOW: Sampler = Sampler { ... };`",
+            );
+        }
         let ty = self.types.looked_up_struct(path);
         let mut fields = Vec::new();
         for field in &structure.fields {

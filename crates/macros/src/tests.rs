@@ -494,7 +494,11 @@ fn what_numbers_and_arrays_have_and_kernels_have_not_is_one_message_on_the_word(
         ("fn k() { let s = t.max(); }", "max", "no iterators"),
         ("fn k() { t.fill(0.0); }", "fill", "write a loop"),
         ("fn k() { let s = f(x).map(y); }", "map", "no iterators"),
-        ("fn k() { assert!(x); }", "assert", "are read before macros"),
+        (
+            "fn k() { assert!(x); }",
+            "assert",
+            "what a launch has to fulfil",
+        ),
         (
             "fn k() { let a = f(#[cfg(test)] x); }",
             "#",
@@ -530,6 +534,94 @@ fn what_numbers_and_arrays_have_and_kernels_have_not_is_one_message_on_the_word(
     ];
     for (item, word, message) in cases {
         refused(function::kernel, item, word, message);
+    }
+}
+
+#[test]
+fn words_of_lines_arrays_and_signatures_are_told_at_once() {
+    let cases = [
+        (
+            r#"fn k() { println!("{:.3}", x); }"#,
+            r#""{"#,
+            "without widths",
+        ),
+        (
+            r#"fn k() { println!("{} {}", x); }"#,
+            r#""{"#,
+            "there is 1 value",
+        ),
+        (
+            r#"fn k() { println!("{}"); }"#,
+            r#""{"#,
+            "there are 0 values",
+        ),
+        (
+            r#"fn k() { println!("{}", x, y[0]); }"#,
+            "y",
+            "no place for this value",
+        ),
+        (
+            r#"fn k() { println!("{a b}"); }"#,
+            r#""{"#,
+            "the name of a variable",
+        ),
+        (
+            r#"fn k() { println!("a } b"); }"#,
+            r#""a"#,
+            "that no `{` opens",
+        ),
+        (
+            r#"fn k() { println!("a { b"); }"#,
+            r#""a"#,
+            "that no `}` closes",
+        ),
+        (
+            "fn k() { let t = threadgroup!([u32; 0]); }",
+            "0",
+            "at least one element",
+        ),
+        (
+            "fn k() { let t = thread!([[u32; 0]; 4]); }",
+            "0",
+            "at least one element",
+        ),
+        ("fn k() { let v = vec![1]; }", "vec", "allocates nothing"),
+        (
+            "fn k() { if x { todo!() } }",
+            "todo",
+            "nothing in a kernel fails",
+        ),
+        ("fn k() { let a = cfg!(test); }", "cfg", "write it outside"),
+        ("fn k(x: impl Number) {}", "impl", "`fn f<T: Number>(x: T)`"),
+        ("fn k(x: impl Fn(f32)) {}", "impl", "no closures"),
+        ("#[inline] fn k() {}", "inline", "leave `inline` out"),
+        (
+            "#[test] fn k() {}",
+            "test",
+            "a test is a function of the host",
+        ),
+        (
+            "fn k() { let a = t.sample(x, y, Sampler { address: a, ..Sampler::LINEAR }); }",
+            "Sampler",
+            "a sampler is a Rust constant",
+        ),
+    ];
+    for (item, word, message) in cases {
+        refused(function::kernel, item, word, message);
+    }
+    let none = "threadgroup(8, 0)".parse().expect("words");
+    let made = function::kernel(none, "fn k() {}".parse().expect("words"));
+    let told = made.expect_err("an error").to_string();
+    assert!(told.contains("at least one thread"), "{told}");
+    for (number, told) in [
+        ("-1", "from 0 to"),
+        ("4294967296", "from 0 to"),
+        ("x", "has a number"),
+    ] {
+        let item = "const N: u32;".parse().expect("words");
+        let made = crate::data::function_constant(number.parse().expect("words"), item);
+        let text = made.expect_err("an error").to_string();
+        assert!(text.contains(told), "{text}");
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use syn::parse::ParseStream;
-use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Ident, Pat, Token};
 
 use crate::attributes;
+use crate::print::Line;
 
 /// The variables that some expressions and blocks change, in the order in which they are first changed.
 #[derive(Default)]
@@ -94,12 +94,20 @@ pub fn variable(expr: &Expr) -> Option<&Ident> {
     }
 }
 
+/// Whether a call is of `println`, or of `std::println`.
+pub fn is_println(call: &syn::Macro) -> bool {
+    let names: Vec<_> = call.path.segments.iter().map(|s| &s.ident).collect();
+    match names[..] {
+        [name] => name == "println",
+        [library, name] => library == "std" && name == "println",
+        _ => false,
+    }
+}
+
 /// The expressions in a call of a macro that kernels have, in the order of their evaluation.
 pub fn inside(call: &syn::Macro) -> Vec<Expr> {
-    let listed = Punctuated::<Expr, Token![,]>::parse_terminated;
-    if call.path.is_ident("println") {
-        let parts = call.parse_body_with(listed);
-        return parts.into_iter().flatten().collect();
+    if is_println(call) {
+        return Line::of(call).map_or_else(|_| Vec::new(), |line| line.arguments);
     }
     if call.path.is_ident("matches") {
         let parts = Matches::of(call);

@@ -7,6 +7,7 @@ mod kernel_arrays;
 mod kernel_imageblocks;
 mod kernel_language;
 mod kernel_numbers;
+mod kernel_parts;
 mod kernel_programs;
 mod kernel_reports;
 mod kernel_textures;
