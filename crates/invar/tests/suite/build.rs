@@ -519,7 +519,7 @@ fn what_does_not_fit_a_launch_or_a_signature_names_the_line() {
     let fill = build().finish_as::<(Out<u32>,)>().expect("a kernel");
     let mut y = device.buffer_zeroed::<u32>(2).expect("a buffer");
     let launched = fill.launch(&device, Grid::threads(2), (&mut y,));
-    let text = launched.err().expect("a refusal").to_string();
+    let text = launched.expect_err("a refusal").to_string();
     let line = line_of(r#"k.requires("length(y) > 3"); // the requirement"#);
     assert!(text.contains(&line), "{text}");
     assert!(text.contains("length(y) is 2"), "{text}");
@@ -547,7 +547,7 @@ fn a_sampler_of_another_kernel_is_a_clear_error() {
     k.sampler("own");
     let u = k.literal(0.5f32);
     from.sample(how, &[u, u]); // of another one
-    let text = k.finish().err().expect("an error").to_string();
+    let text = k.finish().expect_err("an error").to_string();
     let what = "this is a sampler of kernel `other`, not of `wrong`";
     assert!(text.contains(what), "{text}");
     assert!(
