@@ -517,6 +517,9 @@ impl Check<'_> {
             if races.equal_stores().contains(&number) {
                 self.shown.equal_stores.insert(memory);
             }
+            if races.data_races().contains(&number) {
+                self.shown.data_races.insert(memory);
+            }
             if races.unordered_atomics().contains(&number) {
                 self.shown.unordered_atomics.insert(memory);
             }

@@ -79,6 +79,7 @@ struct Outcome {
     cut: HashSet<Object>,
     racy: Vec<RacyLocation>,
     equal_stores: Vec<u32>,
+    data_races: Vec<u32>,
     unordered_atomics: Vec<u32>,
 }
 
@@ -271,6 +272,11 @@ impl DataRaces {
     /// locations with equal stores and no data race.
     pub fn equal_stores(&self) -> &[u32] {
         &self.outcome.equal_stores
+    }
+
+    /// The objects with a data race, also one that a barrier of more spaces would order.
+    pub fn data_races(&self) -> &[u32] {
+        &self.outcome.data_races
     }
 
     /// The objects with a location that atomics changed which do not commute and which no barrier
@@ -992,6 +998,7 @@ impl DataRaces {
         let numbers = |objects: &[Object]| objects.iter().map(|o| self.number(*o)).collect();
         self.outcome = Outcome {
             equal_stores: numbers(&verdict.equal_stores_in),
+            data_races: numbers(&verdict.data_races_in),
             unordered_atomics: numbers(&verdict.unordered_atomics_in),
             races: self.merged(verdict.reports),
             not_kept: verdict.not_kept,

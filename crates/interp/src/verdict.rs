@@ -6,11 +6,19 @@
 //! which atomics barriers order is the same in all of them, so a run tells. But whether stores that
 //! race are of equal value is not, if a stored value depends on the above: where a run found equal
 //! stores in an object that takes such values, its verdict is for those tried. So it is where threads
-//! disagreed on a value asserted to be uniform (X5), for then all get that of any of them. The
-//! analysis follows values and whole memory objects, without regard to order, so it errs towards
+//! disagreed on a value asserted to be uniform (X5), for then all get that of any of them.
+//!
+//! A load of a location that races, or that stores raced for, gives another value in another schedule
+//! (R2). A run with races, of whatever class but equal stores and also of classes that are allowed,
+//! tells of all schedules only if no address, no branch and no value of equal stores depends on what is
+//! loaded from the objects with such locations.
+//!
+//! The analysis follows values and whole memory objects, without regard to order, so it errs towards
 //! "those tried".
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use invar_ir::{
     AccessMode, AtomicOp, Inst, InstKind, Kernel, Memory, Module, Op, Purpose, Region, Scope, Span,
@@ -70,6 +78,8 @@ pub(crate) fn depends_on_simdgroup_size(kernel: &Kernel) -> bool {
 pub(crate) struct Shown {
     /// The objects in which stores of equal value race, and nothing worse at those locations.
     pub equal_stores: HashSet<Memory>,
+    /// The objects with a data race, whatever it is called.
+    pub data_races: HashSet<Memory>,
     /// The objects with a location that atomics changed which no barrier orders and which do not
     /// commute.
     pub unordered_atomics: HashSet<Memory>,
@@ -132,10 +142,13 @@ pub(crate) fn schedules(module: &Module, kernel: &Kernel, shown: &Shown) -> Sche
         };
     }
     let mixed = mixed_atomics(module, kernel);
-    let unordered = mixed.intersection(&shown.unordered_atomics).copied();
+    let races = shown.data_races.iter().map(|m| (*m, Cause::Race));
+    let unordered = mixed.intersection(&shown.unordered_atomics);
+    let unordered = unordered.map(|m| (*m, Cause::Atomic));
     let mut a = Analysis {
-        values: HashSet::new(),
-        memories: unordered.collect(),
+        values: HashMap::new(),
+        // The later ones count.
+        memories: races.chain(unordered).collect(),
         equal_stores: &shown.equal_stores,
         changed: true,
         found: None,
@@ -154,11 +167,31 @@ pub(crate) fn schedules(module: &Module, kernel: &Kernel, shown: &Shown) -> Sche
     }
 }
 
+/// What makes a value another in another schedule; the one that counts where there are both comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// A load of what races.
+    Race,
+    /// What an atomic returned, or what atomics left.
+    Atomic,
+}
+
+/// Notes a cause; whether that is new.
+fn note<K: Eq + Hash>(causes: &mut HashMap<K, Cause>, of: K, cause: Cause) -> bool {
+    match causes.entry(of) {
+        Entry::Vacant(entry) => {
+            entry.insert(cause);
+            true
+        }
+        Entry::Occupied(mut entry) => cause > entry.insert(cause.max(*entry.get())),
+    }
+}
+
 struct Analysis<'a> {
-    /// Values that depend on what an atomic returned.
-    values: HashSet<Value>,
+    /// Values that depend on the schedule.
+    values: HashMap<Value, Cause>,
     /// Objects whose contents do.
-    memories: HashSet<Memory>,
+    memories: HashMap<Memory, Cause>,
     /// Objects in which stores of equal value race.
     equal_stores: &'a HashSet<Memory>,
     changed: bool,
@@ -174,16 +207,16 @@ impl Analysis<'_> {
         }
     }
 
-    fn taint(&mut self, value: Value) {
-        self.changed |= self.values.insert(value);
+    fn taint(&mut self, value: Value, cause: Cause) {
+        self.changed |= note(&mut self.values, value, cause);
     }
 
-    fn taint_memory(&mut self, memory: Memory) {
-        self.changed |= self.memories.insert(memory);
+    fn taint_memory(&mut self, memory: Memory, cause: Cause) {
+        self.changed |= note(&mut self.memories, memory, cause);
     }
 
-    fn tainted(&self, value: Value) -> bool {
-        self.values.contains(&value)
+    fn cause(&self, value: Value) -> Option<Cause> {
+        self.values.get(&value).copied()
     }
 
     fn refuse(&mut self, span: Span, reason: &'static str) {
@@ -191,36 +224,63 @@ impl Analysis<'_> {
     }
 
     fn address(&mut self, span: Span, value: Value) {
-        if self.tainted(value) {
-            self.refuse(span, "an address depends on what an atomic returned");
+        match self.cause(value) {
+            Some(Cause::Atomic) => {
+                self.refuse(span, "an address depends on what an atomic returned");
+            }
+            Some(Cause::Race) => {
+                self.refuse(
+                    span,
+                    "an address depends on what was loaded where there is a race",
+                );
+            }
+            None => {}
         }
     }
 
     fn branch(&mut self, span: Span, value: Value) {
-        if self.tainted(value) {
-            self.refuse(span, "a branch depends on what an atomic returned");
+        match self.cause(value) {
+            Some(Cause::Atomic) => {
+                self.refuse(span, "a branch depends on what an atomic returned");
+            }
+            Some(Cause::Race) => {
+                self.refuse(
+                    span,
+                    "a branch depends on what was loaded where there is a race",
+                );
+            }
+            None => {}
         }
     }
 
-    fn plain_load(&mut self, span: Span, memory: Memory) {
-        if self.memories.contains(&memory) {
+    /// What makes the value of a plain load depend on the schedule.
+    fn plain_load(&mut self, span: Span, memory: Memory) -> Option<Cause> {
+        let cause = self.memories.get(&memory).copied();
+        if cause == Some(Cause::Atomic) {
             self.refuse(
                 span,
                 "a plain load may give what an atomic returned, or what atomics left that do not \
                  commute",
             );
         }
+        cause
     }
 
-    fn plain_store(&mut self, span: Span, memory: Memory, value: Value) {
-        if !self.tainted(value) {
-            return;
-        }
-        self.taint_memory(memory);
+    fn plain_store(&mut self, span: Span, memory: Memory, cause: Cause) {
+        self.taint_memory(memory, cause);
         if self.equal_stores.contains(&memory) {
             self.refuse(
                 span,
-                "whether stores that race are of equal value depends on what an atomic returned",
+                match cause {
+                    Cause::Atomic => {
+                        "whether stores that race are of equal value depends on what an atomic \
+                         returned"
+                    }
+                    Cause::Race => {
+                        "whether stores that race are of equal value depends on what was loaded \
+                         where there is a race"
+                    }
+                },
             );
         }
     }
@@ -234,8 +294,8 @@ impl Analysis<'_> {
 
     fn flow(&mut self, from: &[Value], to: &[Value]) {
         for (from, to) in from.iter().zip(to) {
-            if self.tainted(*from) {
-                self.taint(*to);
+            if let Some(cause) = self.cause(*from) {
+                self.taint(*to, cause);
             }
         }
     }
@@ -280,25 +340,31 @@ impl Analysis<'_> {
             InstKind::Break(values) => self.flow(values, breaks),
             InstKind::Continue(values) => self.flow(values, continues),
             other => {
-                let mut tainted = data.iter().any(|v| self.tainted(*v));
+                let mut cause = data.iter().filter_map(|v| self.cause(*v)).max();
+                // A copy writes what it reads.
+                for access in other.accesses() {
+                    if access.mode == AccessMode::Read {
+                        cause = cause.max(self.plain_load(span, access.memory));
+                    }
+                }
                 for access in other.accesses() {
                     match access.mode {
-                        AccessMode::Read => self.plain_load(span, access.memory),
+                        AccessMode::Read => {}
                         AccessMode::Write => {
-                            for value in &data {
-                                self.plain_store(span, access.memory, *value);
+                            if let Some(cause) = cause {
+                                self.plain_store(span, access.memory, cause);
                             }
                         }
                         AccessMode::Atomic { .. } => {
-                            if tainted {
-                                self.taint_memory(access.memory);
+                            if let Some(cause) = cause {
+                                self.taint_memory(access.memory, cause);
                             }
-                            tainted = true;
+                            cause = Some(Cause::Atomic);
                         }
                     }
                 }
-                if tainted {
-                    inst.results.iter().for_each(|v| self.taint(*v));
+                if let Some(cause) = cause {
+                    inst.results.iter().for_each(|v| self.taint(*v, cause));
                 }
             }
         }

@@ -1000,6 +1000,9 @@ impl Detector {
             racy: self.memory.reports.racy,
             reports: self.memory.reports.kept,
             data_races: self.memory.reports.data_races,
+            data_races_in: (self.memory.reports.data_races_in.iter())
+                .map(|object| Object(*object))
+                .collect(),
             equal_stores: self.memory.reports.equal_stores,
             equal_stores_in: (self.memory.reports.equal_stores_in.iter())
                 .filter(|(_, count)| **count > 0)

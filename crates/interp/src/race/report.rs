@@ -1,6 +1,6 @@
 //! What the detector says in the end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::word::Layout;
 use super::{Access, Class, Object, RacingAccess, RacyLocation, Report, Site};
@@ -18,6 +18,8 @@ pub(super) struct Reports {
     pub(super) racy: Vec<RacyLocation>,
     by_pair: HashMap<Pair, usize>,
     pub(super) data_races: u64,
+    /// The objects that have them.
+    pub(super) data_races_in: BTreeSet<u32>,
     pub(super) equal_stores: u64,
     /// By object: its locations with equal stores and no data race.
     pub(super) equal_stores_in: BTreeMap<u32, u64>,
@@ -32,6 +34,7 @@ impl Reports {
             racy: Vec::new(),
             by_pair: HashMap::new(),
             data_races: 0,
+            data_races_in: BTreeSet::new(),
             equal_stores: 0,
             equal_stores_in: BTreeMap::new(),
             not_kept: 0,
@@ -51,7 +54,10 @@ impl Reports {
         upgraded: bool,
     ) {
         match class {
-            Class::DataRace => self.data_races += 1,
+            Class::DataRace => {
+                self.data_races += 1;
+                self.data_races_in.insert(object.0);
+            }
             Class::EqualStores => self.equal_stores += 1,
         }
         self.equal_stores -= u64::from(upgraded);

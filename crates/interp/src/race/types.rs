@@ -372,6 +372,8 @@ pub struct Verdict {
     pub racy: Vec<RacyLocation>,
     /// Locations with a data race.
     pub data_races: u64,
+    /// The objects that have such locations.
+    pub data_races_in: Vec<Object>,
     /// Locations with equal stores and no data race.
     pub equal_stores: u64,
     /// The objects that have such locations.

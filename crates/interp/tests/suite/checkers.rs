@@ -335,6 +335,8 @@ kernel @k(%x: device read_write u32, %y: device read_write u32) {{
         "%o = atomic_add %x[%zero], %one\n store %y[%i], %o",
         "%o = atomic_add %x[%zero], %one\n store %y[%i], %o\n store %x[%one], %one",
         "%o = atomic_max %x[%zero], %i\n barrier threadgroup [device]\n %v = load %x[%zero]\n store %y[%i], %v",
+        "store %x[%zero], %i\n %v = load %x[%zero]\n store %y[%i], %v",
+        "store %x[%zero], %i\n store %y[%zero], %one\n %v = load %x[%one]",
     ];
     let tried = [
         (
@@ -360,6 +362,22 @@ kernel @k(%x: device read_write u32, %y: device read_write u32) {{
         (
             "%o = atomic_load %x[%zero] acquire device",
             "acquires or releases",
+        ),
+        (
+            "store %x[%zero], %i\n %v = load %x[%zero]\n store %y[%v], %i",
+            "an address depends on what was loaded where there is a race",
+        ),
+        (
+            "store %x[%zero], %i\n barrier threadgroup [device]\n %v = load %x[%zero]\n %c = eq %v, %zero\n if %c { store %y[%i], %one }",
+            "a branch depends on what was loaded where there is a race",
+        ),
+        (
+            "store %x[%zero], %i\n barrier threadgroup []\n copy %y[%zero], %x[%zero], %one\n %v = load %y[%zero]\n for %j = %zero to %v step %one { store %y[%i], %one }",
+            "a branch depends on what was loaded where there is a race",
+        ),
+        (
+            "store %x[%i], %one\n %n = xor %i, %one\n %v = load %x[%n]\n store %y[%zero], %v",
+            "whether stores that race are of equal value depends on what was loaded where there is a race",
         ),
     ];
     let args = [Arg::zeros(32), Arg::zeros(32)];

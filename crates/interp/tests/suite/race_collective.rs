@@ -439,14 +439,17 @@ fn compare(items: &[Item], groups: u32, seed: u64) -> Result<Class, String> {
     let args = [Arg::zeros(4 * LENGTH as usize), Arg::OwnedBuffer(entries)];
     let report = checked(&source, THREADS * groups, &args, seed, None);
     let (found_worst, found) = named(&report);
-    let every = report.schedules == Schedules::All;
+    // Copies may store what others race for, equal or not as the schedule has it.
+    let racing = "of equal value depends on what was loaded where there is a race";
+    let reach = report.reach();
+    let every =
+        report.schedules == Schedules::All || worst == Class::DataRace && reach.contains(racing);
     if every && found_worst == worst && found.as_ref().is_none_or(|found| *found == pairs) {
         return Ok(worst);
     }
     Err(format!(
-        "expected {worst:?} {pairs:?}\nfound {found_worst:?} {found:?}\n{}\n{groups} threadgroups, \
-         seed {seed}\n{source}",
-        report.reach()
+        "expected {worst:?} {pairs:?}\nfound {found_worst:?} {found:?}\n{reach}\n{groups} threadgroups, \
+         seed {seed}\n{source}"
     ))
 }
 
