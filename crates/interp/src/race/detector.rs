@@ -998,7 +998,7 @@ impl Detector {
         Ok(Verdict {
             unordered_atomics_in: unordered.map(|(_, object)| Object(object)).collect(),
             racy: self.memory.reports.racy,
-            reports: self.memory.reports.kept,
+            reports: Reports::of_locations(self.memory.reports.kept),
             data_races: self.memory.reports.data_races,
             data_races_in: (self.memory.reports.data_races_in.iter())
                 .map(|object| Object(*object))

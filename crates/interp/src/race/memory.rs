@@ -299,8 +299,13 @@ impl Recorder<'_> {
     }
 
     fn report(&mut self, class: Class, at: u32, with: u64, view: &View, kind: u64, upgraded: bool) {
+        let threadgroup = self.layout.threadgroup_of(view.me);
+        let key = (
+            self.object.0,
+            self.of_threadgroup.then_some(threadgroup),
+            at,
+        );
         let pair = (with, view.me | kind);
-        self.reports
-            .add(self.layout, class, self.object, at, pair, upgraded);
+        self.reports.add(self.layout, class, key, pair, upgraded);
     }
 }

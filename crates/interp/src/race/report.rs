@@ -7,6 +7,12 @@ use super::{Access, Class, Object, RacingAccess, RacyLocation, Report, Site};
 
 type Pair = (Class, Object, (Site, Access), (Site, Access));
 
+/// An object, the threadgroup if it has its own, and the number of the location.
+pub(super) type Key = (u32, Option<u64>, u32);
+
+/// Of how many locations with equal stores it is known which report has them.
+const EQUAL_LOCATIONS: usize = 1 << 16;
+
 /// How many racy locations are kept for each report that may be.
 const RACY_PER_REPORT: usize = 16;
 
@@ -23,6 +29,10 @@ pub(super) struct Reports {
     pub(super) equal_stores: u64,
     /// By object: its locations with equal stores and no data race.
     pub(super) equal_stores_in: BTreeMap<u32, u64>,
+    /// By location with equal stores and no data race, the first few: the report that has it.
+    equal_at: HashMap<Key, usize>,
+    /// The same, by report, with the accesses' words.
+    equal_of: BTreeMap<(usize, Key), (u64, u64)>,
     pub(super) not_kept: u64,
 }
 
@@ -37,6 +47,8 @@ impl Reports {
             data_races_in: BTreeSet::new(),
             equal_stores: 0,
             equal_stores_in: BTreeMap::new(),
+            equal_at: HashMap::new(),
+            equal_of: BTreeMap::new(),
             not_kept: 0,
         }
     }
@@ -48,11 +60,14 @@ impl Reports {
         &mut self,
         layout: &Layout,
         class: Class,
-        object: Object,
-        location: u32,
-        (first, second): (u64, u64),
+        key: Key,
+        words: (u64, u64),
         upgraded: bool,
     ) {
+        let (object, location) = (Object(key.0), key.2);
+        if upgraded {
+            self.upgrade(layout, key);
+        }
         match class {
             Class::DataRace => {
                 self.data_races += 1;
@@ -66,8 +81,7 @@ impl Reports {
         } else if upgraded && let Some(count) = self.equal_stores_in.get_mut(&object.0) {
             *count -= 1;
         }
-        let first = layout.party(first);
-        let second = layout.party(second);
+        let (first, second) = (layout.party(words.0), layout.party(words.1));
         let of = |party: &RacingAccess| (party.site, party.access);
         let pair = (class, object, of(&first), of(&second));
         let is_new = !self.by_pair.contains_key(&pair) && self.kept.len() < self.limit;
@@ -78,6 +92,13 @@ impl Reports {
                 location,
                 class,
             });
+        }
+        if class == Class::EqualStores && self.equal_at.len() < EQUAL_LOCATIONS {
+            let at = self.by_pair.get(&pair).copied();
+            if let Some(at) = at.or(is_new.then_some(self.kept.len())) {
+                self.equal_at.insert(key, at);
+                self.equal_of.insert((at, key), words);
+            }
         }
         if let Some(&at) = self.by_pair.get(&pair) {
             self.kept[at].locations += 1;
@@ -96,5 +117,28 @@ impl Reports {
         } else {
             self.not_kept += 1;
         }
+    }
+
+    /// Takes a location that has a data race from the equal stores' report, which speaks of another one then.
+    fn upgrade(&mut self, layout: &Layout, key: Key) {
+        let Some(at) = self.equal_at.remove(&key) else {
+            return;
+        };
+        self.equal_of.remove(&(at, key));
+        let report = &mut self.kept[at];
+        report.locations -= 1;
+        let others = (at, (0, None, 0))..(at + 1, (0, None, 0));
+        if report.location == key.2
+            && let Some(((_, other), words)) = self.equal_of.range(others).next()
+        {
+            report.location = other.2;
+            report.first = layout.party(words.0);
+            report.second = layout.party(words.1);
+        }
+    }
+
+    /// The reports that are of any location in the end.
+    pub(super) fn of_locations(kept: Vec<Report>) -> Vec<Report> {
+        kept.into_iter().filter(|r| r.locations > 0).collect()
     }
 }

@@ -332,8 +332,8 @@ impl RacingAccess {
 /// A race between two places in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The class of the pair below. A location at which equal stores are followed by worse is
-    /// reported again, as a data race.
+    /// The class of the pair below. A location at which equal stores are followed by worse counts as
+    /// one with a data race.
     pub class: Class,
     /// The object.
     pub object: Object,

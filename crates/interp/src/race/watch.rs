@@ -10,6 +10,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use super::report::Key;
 use super::shadow::{Flight, View};
 use super::word::{KIND_MASK, conflicts, kind_of};
 use super::{Access, Class, Declaration, Object, RacingAccess, RacyLocation, Report, Site};
@@ -36,9 +37,6 @@ struct Place {
     kind: u64,
     words: VecDeque<u64>,
 }
-
-/// An object, the threadgroup if it has its own, and the number of the location.
-type Key = (u32, Option<u64>, u32);
 
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -119,11 +117,17 @@ impl Watch {
             let Some(last) = place.words.back().filter(|_| conflicts(place.kind, kind)) else {
                 continue;
             };
-            // Once a pair is known, it does not matter which of its accesses race.
+            // Once a pair is known, it matters only whether its accesses are all of one simdgroup.
             let pair = pair_of(&view.layout.party(*last), &second);
+            let known = self.by_pair.get(&(location.class, object, pair));
+            let within = known.is_none_or(|at| self.reports[*at].within_simdgroup);
+            let mut unordered = place.words.iter().copied();
+            let mut across = place.words.iter().copied().filter(|_| within);
             if !location.pairs.contains(&pair) {
-                found.extend(place.words.iter().copied().find(|w| !view.ordered(*w)));
+                found.extend(unordered.find(|w| !view.ordered(*w)));
             }
+            let far = |w: u64| !view.layout.party(w).same_simdgroup(&second);
+            found.extend(across.find(|w| far(*w) && !view.ordered(*w)));
         }
         for with in found.into_iter().chain(flying) {
             if !conflicts(kind_of(with), kind) {
@@ -131,14 +135,12 @@ impl Watch {
             }
             let first = view.layout.party(with);
             let pair = pair_of(&first, &second);
-            if !location.pairs.insert(pair) {
-                continue;
-            }
+            let is_new = location.pairs.insert(pair);
             let class = location.class;
             let known = self.by_pair.entry((class, object, pair));
             let at = *known.or_insert(self.reports.len());
             if let Some(report) = self.reports.get_mut(at) {
-                report.locations += 1;
+                report.locations += u64::from(is_new);
                 report.within_simdgroup &= first.same_simdgroup(&second);
             } else {
                 self.reports.push(Report {

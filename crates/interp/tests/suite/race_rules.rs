@@ -786,7 +786,25 @@ fn r3_a_read_of_equal_stores_is_a_data_race() {
         .store((0, 1, 0), DEVICE, 5, true);
     let verdict = run.read((1, 0, 0), DEVICE, 5).verdict();
     assert_eq!((verdict.data_races, verdict.equal_stores), (1, 0));
-    assert_eq!(verdict.reports.len(), 2);
+    // Nothing is said of equal stores where there are none in the end.
+    assert_eq!(verdict.reports.len(), 1);
+    assert_eq!(verdict.reports[0].class, Class::DataRace);
+}
+
+#[test]
+fn r3_equal_stores_are_reported_where_they_stay_so() {
+    let mut run = run();
+    for location in [5, 6] {
+        run.write((0, 0, 0), DEVICE, location)
+            .store((0, 1, 0), DEVICE, location, true);
+    }
+    let verdict = run.read((1, 0, 0), DEVICE, 5).verdict();
+    assert_eq!((verdict.data_races, verdict.equal_stores), (1, 1));
+    let of = |class| verdict.reports.iter().find(|r| r.class == class);
+    let equal = of(Class::EqualStores).expect("a report");
+    assert_eq!((equal.location, equal.locations), (6, 1));
+    let race = of(Class::DataRace).expect("a report");
+    assert_eq!((race.location, race.locations), (5, 1));
 }
 
 #[test]
