@@ -53,6 +53,8 @@ pub struct DataRaces {
     /// In a second look: take each barrier as one that names every space.
     names_all: bool,
     barriers: Vec<Barrier>,
+    /// The instructions of each loop's body, by their numbers.
+    loops: Vec<Range<u32>>,
 }
 
 /// A barrier of the kernel.
@@ -135,6 +137,7 @@ impl DataRaces {
             look_at: None,
             names_all: false,
             barriers: Vec::new(),
+            loops: Vec::new(),
         }
     }
 
@@ -215,16 +218,27 @@ impl DataRaces {
         }
     }
 
-    /// The first barrier that comes after the first of two accesses, also in a loop's next round, and leaves out
-    /// their space.
+    /// The first barrier on the way from the first of two accesses to the second that leaves out their space. The
+    /// way leads straight on, or round the innermost loop that holds both and such a barrier. Where threads of
+    /// several simdgroups race, one at which they meet counts first.
     fn barrier_between(&self, report: &Report) -> Option<Barrier> {
         let [first, second] =
             [&report.first, &report.second].map(|party| self.site(party).instruction);
+        let rank = |b: &&Barrier| {
+            let at = b.instruction;
+            let meet = report.within_simdgroup || b.scope != Scope::Simdgroup;
+            let all = |l: &&Range<u32>| [first, second, at].iter().all(|i| l.contains(i));
+            let round = self.loops.iter().filter(all).map(|l| l.len()).min();
+            // The loop's length; those behind the first access come before those at the loop's head.
+            let way = match first < at && at < second {
+                true => (0, false),
+                false => (round.unwrap_or(usize::MAX), at < first),
+            };
+            (!meet, way, at)
+        };
         let leaves_out = |b: &&Barrier| !self.names(b, report.object);
-        let mut candidates = self.barriers.iter().filter(leaves_out);
-        let mut behind = candidates.clone().filter(|b| b.instruction > first);
-        let between = behind.find(|b| first > second || b.instruction < second);
-        between.or_else(|| candidates.next()).copied()
+        let candidates = self.barriers.iter().filter(leaves_out);
+        candidates.min_by_key(rank).copied()
     }
 
     /// Takes what a look at the racy locations has found: all pairs of places, which it gives.
@@ -239,7 +253,12 @@ impl DataRaces {
                 _ => String::new(),
             };
             let name = |object: u32, at| self.about[object as usize].location_name(at);
-            race.why = unpaired.why(i, line, name);
+            let object = self
+                .objects
+                .iter()
+                .position(|o| *o == Some(race.report.object));
+            let space = self.about[object.unwrap_or(0)].space;
+            race.why = unpaired.why(i, line, name, space);
         }
         let known: HashMap<_, _> = self.keys().zip(0..).collect();
         let pairs = detector.pairs();
@@ -617,6 +636,32 @@ fn barriers_of(kernel: &Kernel) -> Vec<Barrier> {
     barriers
 }
 
+/// The instructions of each loop's body, by their numbers.
+fn loops_of(kernel: &Kernel) -> Vec<Range<u32>> {
+    let mut loops: Vec<Range<u32>> = Vec::new();
+    let mut number = 0;
+    // The regions that are open, and the loop of which each is the body.
+    let mut open: Vec<(_, Option<usize>)> = vec![(kernel.body.insts.iter(), None)];
+    while let Some((insts, of)) = open.last_mut() {
+        let Some(inst) = insts.next() else {
+            if let Some(at) = *of {
+                loops[at].end = number;
+            }
+            open.pop();
+            continue;
+        };
+        number += 1;
+        let is_loop = matches!(inst.kind, InstKind::For { .. } | InstKind::Loop { .. });
+        let of = is_loop.then(|| {
+            loops.push(number..number);
+            loops.len() - 1
+        });
+        let inner = inst.kind.regions().into_iter().rev();
+        open.extend(inner.map(|region| (region.insts.iter(), of)));
+    }
+    loops
+}
+
 fn order_of(order: Order) -> race::Order {
     match order {
         Order::Relaxed => race::Order::Relaxed,
@@ -753,6 +798,7 @@ impl Observer for DataRaces {
         let detector = detector.map_err(|e| self.limit(&e))?;
         self.advice = look_at.is_none().then(|| Advice::of(module, kernel));
         self.barriers = barriers_of(kernel);
+        self.loops = loops_of(kernel);
         self.look_at = look_at;
         self.detector = Some(detector);
         self.about = launch.objects.to_vec();
@@ -954,6 +1000,11 @@ impl Observer for DataRaces {
         let Some(threadgroup) = self.running.get(who.slot as usize).copied().flatten() else {
             return;
         };
+        if let Some((_, unpaired)) = &mut self.look_at
+            && scope != Scope::Simdgroup
+        {
+            unpaired.barrier(who.threadgroup);
+        }
         if let Some(detector) = &mut self.detector {
             let spaces = match self.names_all {
                 true => ALL_SPACES,

@@ -1,11 +1,12 @@
 //! Why a release and an acquire between two threads that race do not order them (O4, T3): their
-//! orders, their scopes, their locations, or when they come.
+//! orders, their scopes, their locations, or when they come; or that a thread releases or acquires for
+//! others of its threadgroup, which no barrier has meet it.
 //!
 //! Gathered in a second look at a schedule, when the threads that race are known.
 
 use std::collections::HashMap;
 
-use invar_ir::{AtomicOp, Order, Scope};
+use invar_ir::{AddressSpace, AtomicOp, Order, Scope};
 
 use crate::observe::{Access, Kind, Who};
 use crate::race::{Performer, RacingAccess, Report};
@@ -26,6 +27,8 @@ struct Note {
     scope: Scope,
     object: u32,
     location: u64,
+    /// How many barriers its threadgroup has come to.
+    barriers: u64,
 }
 
 impl Note {
@@ -46,6 +49,8 @@ struct Race {
     sites: [u32; 2],
     place: (u32, u64),
     when: [Option<u64>; 2],
+    /// How many barriers each one's threadgroup had come to.
+    barriers: [u64; 2],
 }
 
 /// What is seen of the atomics of threads that race.
@@ -53,6 +58,10 @@ struct Race {
 pub(crate) struct Unpaired {
     races: Vec<Option<Race>>,
     notes: HashMap<Thread, Vec<Note>>,
+    /// By threadgroup with a thread that races: the releases and acquires of all its threads.
+    of_threadgroup: HashMap<u64, Vec<(Thread, Note)>>,
+    /// How many threadgroup barriers a threadgroup with a thread that races has come to.
+    barriers: HashMap<u64, u64>,
     events: u64,
 }
 
@@ -75,12 +84,22 @@ impl Unpaired {
                 sites: [report.first.site.0, report.second.site.0],
                 place: (object(report), report.location.into()),
                 when: [None; 2],
+                barriers: [0; 2],
             }));
             for thread in threads.into_iter().flat_map(|(a, b)| [a, b]) {
                 unpaired.notes.insert(thread, Vec::new());
+                unpaired.of_threadgroup.insert(thread.0, Vec::new());
+                unpaired.barriers.insert(thread.0, 0);
             }
         }
         unpaired
+    }
+
+    /// A threadgroup has met at a barrier.
+    pub(crate) fn barrier(&mut self, threadgroup: u64) {
+        if let Some(count) = self.barriers.get_mut(&threadgroup) {
+            *count += 1;
+        }
     }
 
     /// An access, in the order in which they take place.
@@ -90,22 +109,22 @@ impl Unpaired {
             simdgroup,
             ..
         } = access.who;
+        let Some(group) = self.of_threadgroup.get_mut(&threadgroup) else {
+            self.events += u64::from(access.lanes.count_ones());
+            return;
+        };
+        let barriers = self.barriers.get(&threadgroup).copied().unwrap_or_default();
         for lane in access.order {
             if access.lanes >> lane & 1 == 0 {
                 continue;
             }
             let thread = (threadgroup, simdgroup, u32::from(*lane));
             self.events += 1;
-            let Some(notes) = self.notes.get_mut(&thread) else {
-                continue;
-            };
             let location = access.locations[usize::from(*lane)];
-            if let Kind::Atomic {
-                op, order, scope, ..
-            } = access.kind
-                && notes.len() < MOST
-            {
-                notes.push(Note {
+            let note = match access.kind {
+                Kind::Atomic {
+                    op, order, scope, ..
+                } => Some(Note {
                     when: self.events,
                     site: access.site,
                     op,
@@ -113,7 +132,23 @@ impl Unpaired {
                     scope,
                     object: access.object,
                     location,
-                });
+                    barriers,
+                }),
+                Kind::Read | Kind::Write => None,
+            };
+            if let Some(note) = note
+                && (note.order.releases() || note.order.acquires())
+                && group.len() < MOST
+            {
+                group.push((thread, note));
+            }
+            let Some(notes) = self.notes.get_mut(&thread) else {
+                continue;
+            };
+            if let Some(note) = note
+                && notes.len() < MOST
+            {
+                notes.push(note);
             }
             let touches = location..location + u64::from(access.width);
             for race in self.races.iter_mut().flatten() {
@@ -126,20 +161,24 @@ impl Unpaired {
                 }
                 if (race.first, race.sites[0]) == (thread, access.site) {
                     *first = Some(self.events);
+                    race.barriers[0] = barriers;
                 } else if first.is_some() && (race.second, race.sites[1]) == (thread, access.site) {
                     *second = Some(self.events);
+                    race.barriers[1] = barriers;
                 }
             }
         }
     }
 
     /// Why the atomics of a race's threads do not order the two accesses, with what to change. `line`
-    /// says where a site is, `name` what an object's location is called.
+    /// says where a site is, `name` what an object's location is called, `space` is that of the location
+    /// that races.
     pub(crate) fn why(
         &self,
         race: usize,
         line: impl Fn(u32) -> String,
         name: impl Fn(u32, u64) -> String,
+        space: AddressSpace,
     ) -> Option<String> {
         let race = self.races.get(race)?.as_ref()?;
         let (Some(first), Some(second)) = (race.when[0], race.when[1]) else {
@@ -234,7 +273,51 @@ impl Unpaired {
                 told(acquire)
             ));
         }
-        None
+        self.for_others(race, first, second, &told, space)
+    }
+
+    /// What is missing where a thread releases what another of its threadgroup wrote, or acquires what
+    /// another reads: the barrier by which the two meet.
+    fn for_others(
+        &self,
+        race: &Race,
+        first: u64,
+        second: u64,
+        told: &dyn Fn(&Note) -> String,
+        space: AddressSpace,
+    ) -> Option<String> {
+        if !matches!(space, AddressSpace::Device | AddressSpace::Threadgroup) {
+            return None;
+        }
+        let space = space.name();
+        let of = |thread: Thread| self.of_threadgroup.get(&thread.0).into_iter().flatten();
+        let reads = |n: &Note| n.reads() && n.order.acquires() && n.when < second;
+        let mut acquires = of(race.second).rev().filter(|(_, n)| reads(n));
+        let writes = |n: &Note| n.writes() && n.order.releases() && n.when > first;
+        let (release, acquire) = acquires.find_map(|acquire| {
+            let pairs = |n: &Note| {
+                (n.object, n.location) == (acquire.1.object, acquire.1.location)
+                    && n.when < acquire.1.when
+            };
+            let release = of(race.first).find(|(_, n)| writes(n) && pairs(n))?;
+            Some((release, acquire))
+        })?;
+        let mut missing = Vec::new();
+        if release.0 != race.first && release.1.barriers == race.barriers[0] {
+            missing.push(format!(
+                "put `barrier threadgroup [{space}]` before {}, which releases only what its own thread \
+                 wrote and what a barrier has ordered before it",
+                told(&release.1)
+            ));
+        }
+        if acquire.0 != race.second && acquire.1.barriers == race.barriers[1] {
+            missing.push(format!(
+                "put `barrier threadgroup [{space}]` behind {}, which acquires only for its own thread and \
+                 what a barrier orders behind it",
+                told(&acquire.1)
+            ));
+        }
+        (!missing.is_empty()).then(|| missing.join("; "))
     }
 }
 

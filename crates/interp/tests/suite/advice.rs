@@ -372,3 +372,91 @@ fn what_simdgroups_store_together_at_one_place_is_to_be_parted() {
     );
     assert_clean(&store("%at"), 64);
 }
+
+#[test]
+fn r6_the_barrier_named_is_on_the_way_from_one_access_to_the_other() {
+    let body = "    store %x[%t], %t
+    barrier simdgroup [device]
+    %limit = const u32 64
+    for %j = %zero to %limit step %n {
+        barrier threadgroup [device]
+        %a = xor %t, %j
+        store %tile[%a], %j
+    }";
+    let args = [Arg::zeros(1024), Arg::zeros(1024)];
+    let report = checked_with(&kernel(body), 64, &args, &CheckOptions::default());
+    let mut found = report.diagnostics.iter();
+    let found = found.find(|d| d.rule == Rule::ExecutionOnlyBarrier);
+    let advice = found.and_then(|d| d.help.clone()).expect("advice");
+    assert_eq!(
+        advice,
+        "put `barrier threadgroup [threadgroup]` beside the barrier on line 14"
+    );
+    let mended = body.replace(
+        "        %a",
+        "        barrier threadgroup [threadgroup]\n        %a",
+    );
+    assert_clean(&kernel(&mended), 64);
+}
+
+#[test]
+fn no_simdgroup_barrier_is_advised_where_also_simdgroups_race() {
+    // The first pair of threads is of one simdgroup.
+    let body = "    %v = load %x[%zero]
+    store %y[%t], %v
+    %e = eq %t, %one
+    %k = const u32 40
+    %f = eq %t, %k
+    %w = or %e, %f
+    if %w {
+        atomic_add %x[%zero], %one
+    }";
+    let advice = help(&kernel(body), 64, 17);
+    assert!(
+        advice.contains("`barrier threadgroup [device]`"),
+        "{advice}"
+    );
+    let mended = body.replace("    %e", "    barrier threadgroup [device]\n    %e");
+    assert_clean(&kernel(&mended), 64);
+    let one = kernel(body).replace("threadgroup(64)", "threadgroup(32)");
+    let advice = help(&one, 32, 17);
+    assert!(advice.contains("`barrier simdgroup [device]`"), "{advice}");
+}
+
+#[test]
+fn o4_who_releases_or_acquires_for_others_meets_them_at_a_barrier() {
+    let last = "    store %x[%i], %i
+    %first = eq %t, %zero
+    if %first {
+        %d = atomic_add %y[%zero], %one acq_rel device
+        %l = eq %d, %one
+        if %l {
+            %w = load %x[%three]
+            store %y[%three], %w
+        }
+    }";
+    let advice = help(&kernel(last), 128, 16);
+    let part = "put `barrier threadgroup [device]` before `atomic_add` on line 13";
+    assert!(advice.starts_with(part), "{advice}");
+    let mended = last.replace("    %first", "    barrier threadgroup [device]\n    %first");
+    assert_clean(&kernel(&mended), 128);
+    let acquired = "    %first = eq %t, %zero
+    if %first {
+        %g = eq %i, %zero
+        if %g {
+            store %x[%three], %n
+            atomic_store %y[%zero], %one release device
+        } else {
+            %d = atomic_load %y[%zero] acquire device
+        }
+    }
+    %k = const u32 64
+    %far = lt %k, %i
+    if %far {
+        %v = load %x[%three]
+        store %y[%i], %v
+    }";
+    let advice = help(&kernel(acquired), 128, 23);
+    let part = "put `barrier threadgroup [device]` behind `atomic_load` on line 17";
+    assert!(advice.starts_with(part), "{advice}");
+}
