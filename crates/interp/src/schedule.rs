@@ -14,6 +14,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use invar_ir::memory_layout::has_room;
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 
@@ -336,7 +337,7 @@ impl Run<'_, '_, '_> {
         loop {
             while awake.len() + sleepers.count() < abreast && started < count {
                 let slot = awake.len() + sleepers.count();
-                let group = self.start(order.at(started), slot, spare.pop());
+                let group = self.start(order.at(started), slot, spare.pop())?;
                 awake.push(group);
                 started += 1;
             }
@@ -382,7 +383,7 @@ impl Run<'_, '_, '_> {
                     let room =
                         self.bytes_each() * (in_flight as u64 + 1) <= self.options.resident_bytes;
                     if started < count && room {
-                        let group = self.start(order.at(started), in_flight, spare.pop());
+                        let group = self.start(order.at(started), in_flight, spare.pop())?;
                         awake.push(group);
                         started += 1;
                         current = awake.len() - 1;
@@ -433,7 +434,27 @@ impl Run<'_, '_, '_> {
         memory.sum::<u64>() + simds * (registers + 1024)
     }
 
-    fn start(&mut self, index: u64, slot: usize, spare: Option<InFlight>) -> InFlight {
+    /// # Errors
+    /// `out-of-memory`.
+    fn start(
+        &mut self,
+        index: u64,
+        slot: usize,
+        spare: Option<InFlight>,
+    ) -> Result<InFlight, Diagnostics> {
+        let needed = self.bytes_each();
+        if spare.is_none() && !has_room(needed) {
+            let kernel = self.program.kernel();
+            return refuse(
+                Rule::OutOfMemory,
+                kernel,
+                format!(
+                    "there is no memory for the {needed} bytes of the values and arrays of a threadgroup of \
+                     `{}`: use smaller threadgroups or arrays",
+                    kernel.name
+                ),
+            );
+        }
         let position = self.grid.position(index);
         let size = self.grid.size(position);
         let threads = size[0] * size[1] * size[2];
@@ -471,7 +492,7 @@ impl Run<'_, '_, '_> {
         for observer in self.observers.iter_mut() {
             observer.begin_threadgroup(who, threads);
         }
-        group
+        Ok(group)
     }
 
     fn group_memory(&self) -> Vec<Vec<u8>> {
