@@ -98,6 +98,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         match bound(&plan, case, &options)? {
             Ok(bound) => {
                 let known = proofs.as_mut().map(|p| p.of(&plan, case, &bound));
+                let known = known.transpose()?;
                 check_one(&plan, args, &allow, case, (bound, known), &mut output)?;
             }
             Err(diagnostics) => {
@@ -125,9 +126,12 @@ pub struct Known {
 
 impl Proofs {
     /// What a proof says of a launch that is about to run.
-    pub fn of(&mut self, plan: &Plan, case: &RunCase, bound: &Bound) -> Known {
+    ///
+    /// # Errors
+    /// There is no memory to prove.
+    pub fn of(&mut self, plan: &Plan, case: &RunCase, bound: &Bound) -> Result<Known, Refusal> {
         let Some(kernel) = plan.module.kernel(&bound.kernel) else {
-            return Known::default();
+            return Ok(Known::default());
         };
         if !self.0.contains_key(&bound.kernel) {
             let options = invar_prove::Options {
@@ -136,12 +140,11 @@ impl Proofs {
             };
             let mut cases = plan.cases.clone();
             cases.push(case.clone());
-            if let Some(report) = invar_prove::prove(&plan.module, &bound.kernel, &cases, options) {
-                self.0.insert(bound.kernel.clone(), report);
-            }
+            let report = invar_prove::prove(&plan.module, &bound.kernel, &cases, options)?;
+            self.0.insert(bound.kernel.clone(), report);
         }
         let Some(report) = self.0.get(&bound.kernel) else {
-            return Known::default();
+            return Ok(Known::default());
         };
         let launch = invar_prove::launch::bound(&plan.module, kernel, bound);
         let covers = report.covers(&launch);
@@ -172,7 +175,7 @@ impl Proofs {
         if !covers && !report.race_free.is_empty() {
             known.beyond = Some(report.launches());
         }
-        known
+        Ok(known)
     }
 }
 
@@ -449,7 +452,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 count(n, "expectation"),
                 time(seconds)
             ),
-            (n, w) => format!("@{name}: wrong, {w} of {} not met", count(n, "expectation")),
+            (n, w) => format!("@{name}: {}", missed_of(n, w, &wrong)),
         }];
         for out in &outs {
             closing.push(if ended {
@@ -485,6 +488,20 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     }
     program::run(&plan, args, &options, &mut output)?;
     output.finish()
+}
+
+/// What is said of expectations of which so many are not met, by what was found; one for which there is no memory is
+/// not known to be wrong.
+pub fn missed_of(expectations: usize, missed: usize, found: &[Diagnostic]) -> String {
+    let all = count(expectations, "expectation");
+    let of_expectations = found.iter().take(missed);
+    match of_expectations
+        .filter(|d| d.rule == Rule::OutOfMemory)
+        .count()
+    {
+        0 => format!("wrong, {missed} of {all} not met"),
+        n => format!("not compared, there is no memory for {n} of {all}"),
+    }
 }
 
 impl Out<'_> {

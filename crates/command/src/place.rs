@@ -6,9 +6,10 @@ use invar::{CompileOptions, Device};
 use invar_interp::case::Bound;
 use invar_interp::observe::Lines;
 use invar_interp::{Arg, CheckOptions};
+use invar_ir::memory_layout::has_room;
 use invar_ir::print::Printed;
 use invar_ir::text::case::{Expect, ExprKind, RunCase};
-use invar_ir::{Diagnostic, Diagnostics, Verified};
+use invar_ir::{Diagnostic, Diagnostics, Rule, Verified};
 
 use crate::Refusal;
 use crate::options::usage;
@@ -94,9 +95,12 @@ impl Place {
         case: &RunCase,
         bound: &Bound,
     ) -> Result<Option<Vec<Arg<'static>>>, Diagnostics> {
-        if matches!(self, Place::Reference) || !case.expects.iter().any(asks_for_reference) {
+        let asks = case.expects.iter().find(|e| asks_for_reference(e));
+        let Some(asks) = asks.filter(|_| !matches!(self, Place::Reference)) else {
             return Ok(None);
-        }
+        };
+        let bytes = bound.args.iter().map(|arg| arg.bytes().len() as u64);
+        room_for_reference(asks, bytes.sum())?;
         self.reference_of(module, bound.copy()).map(Some)
     }
 
@@ -149,6 +153,22 @@ impl Place {
             }
         }
     }
+}
+
+/// Whether the reference machine can have copies of buffers of so many bytes, for an expectation that asks for it.
+///
+/// # Errors
+/// `out-of-memory`.
+pub fn room_for_reference(asks: &Expect, bytes: u64) -> Result<(), Diagnostics> {
+    if has_room(bytes) {
+        return Ok(());
+    }
+    let message = format!(
+        "there is no memory for the {bytes} bytes of the buffers that the reference machine runs on: \
+         expect something else than `reference`, or use smaller buffers"
+    );
+    let error = Diagnostic::error(Rule::OutOfMemory, asks.value.span, message);
+    Err(Diagnostics(vec![error]))
 }
 
 fn on_device(device: &Device, module: &Verified, bound: &mut Bound) -> Result<Ran, invar::Error> {

@@ -11,9 +11,11 @@ use invar_ir::{Diagnostic, Diagnostics, Rule, Severity};
 use serde_json::{Value as Json, json};
 
 use crate::bench::{BenchArgs, bench_one};
-use crate::execute::{CheckArgs, Proofs, RunArgs, check_one, numbers, outs_of, write_out};
+use crate::execute::{
+    CheckArgs, Proofs, RunArgs, check_one, missed_of, numbers, outs_of, write_out,
+};
 use crate::output::{Output, count, time};
-use crate::place::{Place, asks_for_reference};
+use crate::place::{Place, asks_for_reference, room_for_reference};
 use crate::plan::{Plan, usage_or_findings};
 use crate::{Refusal, shader};
 
@@ -75,7 +77,7 @@ fn met(program: &Program, wrong: &[Diagnostic]) -> String {
     match (program.expects.len(), wrong.len()) {
         (0, _) => "done".to_string(),
         (n, 0) => format!("right, {} met", count(n, "expectation")),
-        (n, w) => format!("wrong, {w} of {} not met", count(n, "expectation")),
+        (n, w) => missed_of(n, w, wrong),
     }
 }
 
@@ -105,6 +107,7 @@ pub fn check(
         for (number, pass) in program.passes.iter().enumerate() {
             let run = bound.pass(number);
             let known = proofs.as_mut().map(|p| p.of(plan, &pass.case, &run));
+            let known = known.transpose()?;
             match check_one(plan, args, allow, &pass.case, (run, known), output)? {
                 Some(after) => bound.keep(number, &after),
                 None => {
@@ -162,8 +165,16 @@ fn run_one(
             }
         }
     })?;
-    let asks = program.expects.iter().any(asks_for_reference);
-    let mut reference = asks.then(|| bound.copy());
+    let asks = program.expects.iter().find(|e| asks_for_reference(e));
+    if let Some(asks) = asks {
+        let buffers = 0..program.buffers.len();
+        let bytes = buffers.map(|number| bound.buffer(number).1.len() as u64);
+        if let Err(Diagnostics(all)) = room_for_reference(asks, bytes.sum()) {
+            output.result("", &all, "", json!({}));
+            return Ok(());
+        }
+    }
+    let mut reference = asks.map(|_| bound.copy());
     let mut seconds = 0.0;
     let mut device = String::new();
     for (number, pass) in program.passes.iter().enumerate() {

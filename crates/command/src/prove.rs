@@ -97,7 +97,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let mut told = Vec::new();
     let mut written = Vec::new();
     for kernel in chosen {
-        let found = one(&module, kernel, &cases, certificates.as_deref());
+        let found = one(&module, kernel, &cases, certificates.as_deref())?;
         let Some(report) = found else {
             verdict = Verdict::Errors;
             let message = format!("@{}: the file has no certificate of it", kernel.name);
@@ -145,11 +145,13 @@ fn one(
     kernel: &Kernel,
     cases: &[RunCase],
     certificates: Option<&[Certificate]>,
-) -> Option<Report> {
-    match certificates {
+) -> Result<Option<Report>, Refusal> {
+    let report = match certificates {
         None => invar_prove::prove(module, &kernel.name, cases, Options::default()),
         Some(all) => {
-            let its = all.iter().find(|c| *c.kernel == *kernel.name)?;
+            let Some(its) = all.iter().find(|c| *c.kernel == *kernel.name) else {
+                return Ok(None);
+            };
             invar_prove::verify_certificate(
                 module,
                 &its.kernel,
@@ -158,7 +160,8 @@ fn one(
                 its.proofs.clone(),
             )
         }
-    }
+    };
+    Ok(Some(report?))
 }
 
 /// The command that runs a launch, as a shell takes it.

@@ -231,7 +231,7 @@ fn proof(module: &Verified, kernel: &Kernel) -> Result<Proof> {
         ..invar_prove::Options::default()
     };
     let report = invar_prove::prove(&strict, &name, &[], options)
-        .ok_or_else(|| refused(format!("there is no kernel `{name}`")))?;
+        .map_err(|why| refused(format!("kernel `{name}`: {why}")))?;
     let mut prints = false;
     kernel.for_each_inst(&mut |inst| prints |= matches!(inst.kind, InstKind::Print { .. }));
     let is_proved = report.verdict == invar_prove::Verdict::Proved;

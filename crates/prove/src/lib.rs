@@ -33,6 +33,6 @@ mod value;
 pub mod words;
 
 pub use prove::{
-    Counterexample, Doubt, Options, Report, Verdict, problems, prove, read_certificates,
+    Counterexample, Doubt, Options, Report, Unasked, Verdict, problems, prove, read_certificates,
     verify_certificate,
 };

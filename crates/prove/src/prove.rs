@@ -111,6 +111,33 @@ pub struct Report {
     pub proofs: BTreeMap<u128, Proof>,
 }
 
+/// Why nothing was asked of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unasked {
+    /// There is no such kernel.
+    Kernel,
+    /// There is no memory for the stack of the prover (`out-of-memory`).
+    Memory,
+}
+
+impl std::fmt::Display for Unasked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unasked::Kernel => write!(f, "there is no such kernel"),
+            Unasked::Memory => write!(
+                f,
+                "there is no memory for the prover's stack of {STACK_BYTES} bytes: allow the process more, as by \
+                 `ulimit -v unlimited`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unasked {}
+
+/// The stack of the thread that proves.
+const STACK_BYTES: usize = 256 << 20;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Goal {
     /// That an access is in bounds in one of its directions.
@@ -175,48 +202,55 @@ const MOST_ROOM: i128 = 1 << 14;
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
 ///
-/// `None` if there is no such kernel.
+/// # Errors
+/// There is no such kernel, or no memory.
 pub fn prove(
     module: &Verified,
     kernel: &str,
     runs: &[RunCase],
     options: Options,
-) -> Option<Report> {
+) -> Result<Report, Unasked> {
     let found =
         with_room(|| prove_with(module, kernel, runs, options, Engine::Solver, None, false));
-    found.map(|(report, _)| report)
+    found?.map(|(report, _)| report).ok_or(Unasked::Kernel)
 }
 
 /// The problems that are decided while a kernel is proved, each with whether it was refuted: what another
-/// solver can be asked, too. `None` if there is no such kernel.
+/// solver can be asked, too.
+///
+/// # Errors
+/// As [`prove`].
 pub fn problems(
     module: &Verified,
     kernel: &str,
     runs: &[RunCase],
     options: Options,
-) -> Option<Vec<(Problem, bool)>> {
+) -> Result<Vec<(Problem, bool)>, Unasked> {
     let found = with_room(|| prove_with(module, kernel, runs, options, Engine::Solver, None, true));
-    found.map(|(_, problems)| problems)
+    found?.map(|(_, problems)| problems).ok_or(Unasked::Kernel)
 }
 
 /// Reads certificates, with room for proofs that nest deeply.
 ///
 /// # Errors
-/// As [`crate::file::read`].
+/// As [`crate::file::read`], or there is no memory.
 pub fn read_certificates(text: &str) -> Result<Vec<crate::file::Certificate>, String> {
-    with_room(|| crate::file::read(text))
+    with_room(|| crate::file::read(text)).map_err(|e| e.to_string())?
 }
 
 /// Checks proofs that were written down: the verdict is `Proved` if they, and nothing else, show that no
 /// launch within these conditions has a data race or an access out of bounds. `runs` are the launches that
-/// its author wrote, as when it was proved. `None` if there is no such kernel.
+/// its author wrote, as when it was proved.
+///
+/// # Errors
+/// As [`prove`].
 pub fn verify_certificate(
     module: &Verified,
     kernel: &str,
     runs: &[RunCase],
     conditions: &[Condition],
     proofs: BTreeMap<u128, Proof>,
-) -> Option<Report> {
+) -> Result<Report, Unasked> {
     let options = Options {
         infer: false,
         refute: false,
@@ -234,20 +268,19 @@ pub fn verify_certificate(
             false,
         )
     });
-    found.map(|(report, _)| report)
+    found?.map(|(report, _)| report).ok_or(Unasked::Kernel)
 }
 
 /// Runs on a stack with room for kernels whose values depend on each other in long chains.
-fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    const BYTES: usize = 256 << 20;
+fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Unasked> {
     std::thread::scope(|scope| {
         let started = std::thread::Builder::new()
-            .stack_size(BYTES)
+            .stack_size(STACK_BYTES)
             .spawn_scoped(scope, work);
         match started.map(|thread| thread.join()) {
-            Ok(Ok(done)) => done,
+            Ok(Ok(done)) => Ok(done),
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => panic!("no thread can be started: {error}"),
+            Err(_) => Err(Unasked::Memory),
         }
     })
 }

@@ -245,7 +245,7 @@ impl Module {
         };
         let report = interruptible(py, || leavable(kernel, prove))?;
         let report = report.map_err(|error| refuse(error.to_string()))?;
-        let report = report.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
+        let report = report.map_err(|why| refuse(format!("kernel `{kernel}`: {why}")))?;
         let findings = report.counterexample.as_ref();
         let findings = findings.map_or(&[][..], |found| &found.findings);
         let (text, json) = reported(&self.module, findings);

@@ -249,6 +249,90 @@ fn too_little_memory_for_llvm_is_said_to_be_that() {
     assert!(short > 0, "LLVM had room each time");
 }
 
+/// What a command does in a process of so many KiB: its exit code, and what it says.
+#[cfg(target_os = "linux")]
+fn within(kib: u32, args: &[&str]) -> (Option<i32>, String) {
+    let limit = format!("ulimit -v {kib} && exec \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &limit, "sh", env!("CARGO_BIN_EXE_invar")]);
+    let output = shell.args(args).output().expect("a shell");
+    let told = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&told).into_owned(),
+    )
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_for_a_proof_is_one_sentence() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    for args in [
+        &["prove", text(&file)][..],
+        &["emit", text(&file), "--target", "msl", "--prove"],
+    ] {
+        let (code, told) = within(200_000, args);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(
+            told.contains("there is no memory for the prover's stack"),
+            "{told}"
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_for_thread_arrays_is_one_sentence() {
+    let folder = Folder::new();
+    let kernel = "kernel @k(%y: device write u32) threadgroup(1024) {
+    %a = alloc thread u32[65536]
+    %i = thread_position_in_grid x
+    store %a[%i], %i
+    barrier threadgroup
+    %v = load %a[%i]
+    store %y[%i], %v
+}
+; run: @k(y = zeros(1024)) grid(1024)
+";
+    let file = folder.file("arrays.inv", kernel);
+    for args in [
+        &["run", text(&file), "--device", "reference"][..],
+        &["run", text(&file), "--device", "checked"],
+        &["check", text(&file)],
+    ] {
+        let (code, told) = within(250_000, args);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(
+            told.contains("error[out-of-memory]") && told.contains("of a threadgroup of `k`"),
+            "{told}"
+        );
+    }
+}
+
+/// Where there is no memory to compare in, nothing is said to be wrong.
+#[cfg(target_os = "linux")]
+#[test]
+fn expectations_without_memory_are_not_wrong() {
+    let folder = Folder::new();
+    let kernel = format!(
+        "{SCALE}; run: @scale(x = zeros(20000000), y = zeros(20000000), by = 2) grid(64) threadgroup(64) \
+         -> y == zeros(20000000)
+; run: @scale(x = zeros(20000000), y = zeros(20000000), by = 2) grid(64) threadgroup(64) -> y == reference
+"
+    );
+    let file = folder.file("large.inv", &kernel);
+    let mut short = [0, 0];
+    for kib in (260_000..=560_000).step_by(40_000) {
+        let (code, told) = within(kib, &["run", text(&file), "--device", "cpu"]);
+        assert!(code.is_some(), "{kib} KiB: {told}");
+        assert!(!told.contains("wrong"), "{kib} KiB: {told}");
+        short[0] += usize::from(told.contains("there is no memory for 20000000 elements"));
+        short[1] += usize::from(told.contains("that the reference machine runs on"));
+    }
+    assert!(!short.contains(&0), "there was memory each time: {short:?}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_cannot_be_written_are_an_error() {

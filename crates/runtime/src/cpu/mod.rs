@@ -195,7 +195,7 @@ impl Compiler for Cpu {
             contents: false,
             ..invar_prove::Options::default()
         };
-        let prove = |module| invar_prove::prove(&verify(module).ok()?, name, &[], options);
+        let prove = |module| invar_prove::prove(&verify(module).ok()?, name, &[], options).ok();
         let report = prove(lowered)?;
         if report.in_bounds != report.accesses {
             return None;
