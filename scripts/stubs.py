@@ -52,7 +52,7 @@ _T = TypeVar("_T")
 Operand = Value | int | float | np.generic
 Index = Value | int | np.integer[Any]
 Element = Any
-Space = Literal["device", "threadgroup", "texture"]
+Space = Literal["device", "threadgroup", "texture", "imageblock"]
 Filter = Literal["nearest", "linear"]
 Edges = Literal["clamp_to_edge", "clamp_to_zero", "clamp_to_border", "repeat", "mirrored_repeat"]
 Coordinates = Literal["normalized", "pixel"]
@@ -243,6 +243,28 @@ class Constant(Memory[_T]):
 class Threadgroup(Memory[_T]):
     """Threadgroup memory; the launch passes its length in elements."""
 
+class Imageblock:
+    """An imageblock of a kernel: ``block[x, y]`` is the element at a column and a row of the threadgroup."""
+    width: int
+    height: int
+    samples: int
+    def __getitem__(self, index: tuple[Index, Index], /) -> Any: ...
+    def __setitem__(self, index: tuple[Index, Index], value: Any, /) -> None: ...
+    def __len__(self) -> int: ...
+    def read(self, x: Index, y: Index) -> Any:
+        """The element at a column and a row; outside it is zeros."""
+    def write(self, x: Index, y: Index, value: Any) -> None:
+        """Stores the element at a column and a row; outside nothing."""
+    def slice(
+        self,
+        field: str | None = None,
+        *,
+        origin: tuple[Index, Index] = (0, 0),
+        size: tuple[Index, Index] | None = None,
+    ) -> Any:
+        """One field of all elements, or of the rectangle of so many from ``origin`` on, which
+        ``texture.write(x, y, block.slice("depth"))`` copies to a texture."""
+
 #: A scalar, vector or small matrix, passed by value.
 Scalar = Annotated[_T, "passed by value"]
 '''
@@ -256,7 +278,7 @@ Scalar = Annotated[_T, "passed by value"]
 
 #: What is not among functions and classes, or stands in HEAD and `types`.
 BY_HAND = {
-    "Buffer", "Constant", "Memory", "Place", "Scalar", "Threadgroup", "Type", "Value", "kernel",
+    "Buffer", "Constant", "Imageblock", "Memory", "Place", "Scalar", "Threadgroup", "Type", "Value", "kernel",
     "Depth2D", "Depth2DArray", "DepthCube", "DepthCubeArray", "Texture1D", "Texture1DArray", "Texture2D",
     "Texture2DArray", "Texture2DMS", "Texture2DMSArray", "Texture3D", "TextureBuffer", "TextureCube", "TextureCubeArray",
 }  # fmt: skip

@@ -30,6 +30,7 @@ from ._control import Range as range
 from ._errors import *
 from ._errors import entry as _entry
 from ._host import *
+from ._imageblocks import *
 from ._invar import __version__
 from ._invar import rules as _rules
 from ._kernel import *

@@ -48,7 +48,7 @@ _T = TypeVar("_T")
 Operand = Value | int | float | np.generic
 Index = Value | int | np.integer[Any]
 Element = Any
-Space = Literal["device", "threadgroup", "texture"]
+Space = Literal["device", "threadgroup", "texture", "imageblock"]
 Filter = Literal["nearest", "linear"]
 Edges = Literal["clamp_to_edge", "clamp_to_zero", "clamp_to_border", "repeat", "mirrored_repeat"]
 Coordinates = Literal["normalized", "pixel"]
@@ -156,6 +156,28 @@ class Constant(Memory[_T]):
 
 class Threadgroup(Memory[_T]):
     """Threadgroup memory; the launch passes its length in elements."""
+
+class Imageblock:
+    """An imageblock of a kernel: ``block[x, y]`` is the element at a column and a row of the threadgroup."""
+    width: int
+    height: int
+    samples: int
+    def __getitem__(self, index: tuple[Index, Index], /) -> Any: ...
+    def __setitem__(self, index: tuple[Index, Index], value: Any, /) -> None: ...
+    def __len__(self) -> int: ...
+    def read(self, x: Index, y: Index) -> Any:
+        """The element at a column and a row; outside it is zeros."""
+    def write(self, x: Index, y: Index, value: Any) -> None:
+        """Stores the element at a column and a row; outside nothing."""
+    def slice(
+        self,
+        field: str | None = None,
+        *,
+        origin: tuple[Index, Index] = (0, 0),
+        size: tuple[Index, Index] | None = None,
+    ) -> Any:
+        """One field of all elements, or of the rectangle of so many from ``origin`` on, which
+        ``texture.write(x, y, block.slice("depth"))`` copies to a texture."""
 
 #: A scalar, vector or small matrix, passed by value.
 Scalar = Annotated[_T, "passed by value"]
@@ -473,6 +495,18 @@ class DLPack:
     def __init__(self, array: Any) -> None: ...
     def __dlpack__(self, *, copy: builtins.bool | None = None, **options: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+
+def imageblock_alloc(
+    element: Element,
+    formats: Mapping[str, str] | str | None = None,
+) -> Imageblock:
+    """An imageblock: memory of the threadgroup with an element for each of its positions, all zeros when it
+    starts (I2). ``block[x, y]`` is one. The kernel says the size of its threadgroups, as in
+    ``@iv.kernel(threadgroup=(16, 16))``; barriers with ``"imageblock"`` order it.
+
+    ``formats={"depth": "r16float"}`` stores a field in a pixel format, ``formats="rgba8unorm"`` an element
+    that is no struct: as the nearest code, which is read as the number that it stands for.
+    """
 
 class Kernel:
     """A kernel, from ``@iv.kernel``.
@@ -1424,7 +1458,7 @@ def sqrt(x: Operand, /) -> Any:
 
 def abs(x: Operand, /) -> Any:
     """The magnitude: integers wrap (A1), so that of the most negative one is itself; of a float
-     only the sign bit changes.
+    only the sign bit changes.
 
     ``(T) -> T, T: integer or float scalar or vector``
     """
@@ -1581,7 +1615,7 @@ def extract(x: Operand, index: Operand, /) -> Any:
 
 def insert(x: Operand, index: Operand, part: Operand, /) -> Any:
     """`x` with a component (of a vector) or column (of a matrix) replaced; `x` itself if the
-     index is out of bounds (B4).
+    index is out of bounds (B4).
 
     ``(vector, index, component) -> vector; (matrix, index, column) -> matrix``
     """
@@ -1630,15 +1664,15 @@ def clamp(x: Operand, low: Operand, high: Operand, /) -> Any:
 
 def mix(x: Operand, y: Operand, a: Operand, /) -> Any:
     """`x + (y - x) * a`, of steps whose rounding errors are kept, so within its bound also where the
-     terms cancel, as long as none of the steps overflows. `fma(y - x, a, x)` is shorter, and as good
-     where they do not.
+    terms cancel, as long as none of the steps overflows. `fma(y - x, a, x)` is shorter, and as good
+    where they do not.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """
 
 def smoothstep(low: Operand, high: Operand, x: Operand, /) -> Any:
     """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound where the
-     differences do not overflow and nothing underflows.
+    differences do not overflow and nothing underflows.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """
@@ -1687,7 +1721,7 @@ def signbit(x: Operand, /) -> Any:
 
 def abs_diff(a: Operand, b: Operand, /) -> Any:
     """The distance of `a` and `b`. Where it does not fit a signed type its bits are still those
-     of the distance, as an unsigned integer.
+    of the distance, as an unsigned integer.
 
     ``(T, T) -> T, T: integer scalar or vector``
     """
@@ -1724,21 +1758,21 @@ def rotate(x: Operand, count: Operand, /) -> Any:
 
 def shr_exact(x: Operand, count: Operand, /) -> Any:
     """`x >> count`, as of an offset in bytes that becomes an index. Where a bit that is 1 is shifted out, the
-     checked device reports `misaligned-access` (L4).
+    checked device reports `misaligned-access` (L4).
 
     ``(T, T) -> T, T: integer scalar or vector``
     """
 
 def extract_bits(x: Operand, offset: Operand, bits: Operand, /) -> Any:
     """The `count` bits from bit `offset` on, extended by their sign if the type is signed. The
-     offset is limited to the width, the count to the bits that are left (A6).
+    offset is limited to the width, the count to the bits that are left (A6).
 
     ``(T, u32, u32) -> T, T: integer scalar or vector``
     """
 
 def insert_bits(base: Operand, x: Operand, offset: Operand, bits: Operand, /) -> Any:
     """`x` with its `count` bits from bit `offset` on replaced by the lowest ones of `part`. The
-     offset is limited to the width, the count to the bits that are left (A6).
+    offset is limited to the width, the count to the bits that are left (A6).
 
     ``(T, T, u32, u32) -> T, T: integer scalar or vector``
     """
@@ -1757,61 +1791,61 @@ def any(x: Operand, /) -> Any:
 
 def dot(a: Operand, b: Operand, /) -> Any:
     """The sum of the products of components, accumulated in index order by fma (A11); of f16 and
-     bf16 in f32. A11 says which roundings are made, and the products may cancel, so its error is
-     relative to their magnitudes, and no bound relative to the result holds.
+    bf16 in f32. A11 says which roundings are made, and the products may cancel, so its error is
+    relative to their magnitudes, and no bound relative to the result holds.
 
     ``(T, T) -> T's scalar, T: float vector``
     """
 
 def length(x: Operand, /) -> Any:
     """The square root of the sum of squares, accumulated in index order by fma (A11), of which the
-     rounding errors are added at the end. The squares are those of the components times a power of two,
-     so the result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
+    rounding errors are added at the end. The squares are those of the components times a power of two,
+    so the result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
 
     ``(T) -> T's scalar, T: float vector``
     """
 
 def distance(a: Operand, b: Operand, /) -> Any:
     """`length(a - b)`, of differences and squares whose rounding errors are kept. As that of `length`, the
-     result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
+    result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
 
     ``(T, T) -> T's scalar, T: float vector``
     """
 
 def normalize(x: Operand, /) -> Any:
     """`x / length(x)`, of a length whose rounding errors are kept, also where `length(x)` would overflow;
-     NaN of a zero vector.
+    NaN of a zero vector.
 
     ``(T) -> T, T: float vector``
     """
 
 def cross(a: Operand, b: Operand, /) -> Any:
     """The cross product. Each component is a difference of products, computed so that products
-     that cancel leave no error of their own (Kahan): `cross(x, x)` is 0. It overflows only where a
-     component does. Where a product is below 2^-101 (in f64 below 2^-968), its last digits underflow, and
-     the component may be another quarter of an ulp off.
+    that cancel leave no error of their own (Kahan): `cross(x, x)` is 0. It overflows only where a
+    component does. Where a product is below 2^-101 (in f64 below 2^-968), its last digits underflow, and
+    the component may be another quarter of an ulp off.
 
     ``(T, T) -> T, T: float vector of 3``
     """
 
 def reflect(incident: Operand, normal: Operand, /) -> Any:
     """What comes back from a surface: `incident - 2 * dot(normal, incident) * normal`; the normal
-     should be of length 1. The rounding errors of its products and sums are kept; the terms are the
-     incident component and, for every component of the dot product, twice its product with the
-     normal's. It is within its bound where no step overflows or underflows.
+    should be of length 1. The rounding errors of its products and sums are kept; the terms are the
+    incident component and, for every component of the dot product, twice its product with the
+    normal's. It is within its bound where no step overflows or underflows.
 
     ``(T, T) -> T, T: float vector``
     """
 
 def refract(incident: Operand, normal: Operand, eta: Operand, /) -> Any:
     """What goes through a surface, for `eta` the ratio of refractive indices: with `d =
-     dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
-     sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. The rounding
-     errors of all steps are kept, short of overflow and underflow. The terms are the products that the formula sums up, and the root
-     counts as `K / sqrt(k)`, since a root magnifies what a small `k` lacks; `K` is `1 + eta * eta *
-     (1 + D * D)`, and `D` the sum of the magnitudes of which `d` is the sum. At the critical angle,
-     where `k` is within 2^-42 (in f64 2^-100) of `K` from 0, the result may be that of a `k` of the
-     other sign.
+    dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
+    sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. The rounding
+    errors of all steps are kept, short of overflow and underflow. The terms are the products that the formula sums up, and the root
+    counts as `K / sqrt(k)`, since a root magnifies what a small `k` lacks; `K` is `1 + eta * eta *
+    (1 + D * D)`, and `D` the sum of the magnitudes of which `d` is the sum. At the critical angle,
+    where `k` is within 2^-42 (in f64 2^-100) of `K` from 0, the result may be that of a `k` of the
+    other sign.
 
     ``(T, T, T's scalar) -> T, T: float vector``
     """
@@ -1824,7 +1858,7 @@ def faceforward(normal: Operand, incident: Operand, reference: Operand, /) -> An
 
 def matrix_multiply(a: Operand, b: Operand, /) -> Any:
     """The product of matrices, of a matrix and a column vector, or of a row vector and a matrix.
-     Each entry is a `dot` (A11), with its error.
+    Each entry is a `dot` (A11), with its error.
 
     ``(matrix, matrix) -> matrix; (matrix, vector) -> vector; (vector, matrix) -> vector``
     """
@@ -1837,47 +1871,47 @@ def transpose(x: Operand, /) -> Any:
 
 def determinant(x: Operand, /) -> Any:
     """The determinant, by minors of two columns, of which the rounding errors are kept; its terms are
-     the products of one entry of each column and row. Where a step would overflow, or underflow so far that
-     it counts, it is computed of numbers with exponents of their own: the result alone overflows or
-     underflows, but of three and four columns also where the magnitudes of its terms add up to more than
-     the largest float, though they cancel. Of two columns it is within its ulp also where the terms cancel
-     (Kahan), but for another quarter where a product is below 2^-101 (in f64 below 2^-968). Of f16 and bf16 it
-     is computed in f32.
+    the products of one entry of each column and row. Where a step would overflow, or underflow so far that
+    it counts, it is computed of numbers with exponents of their own: the result alone overflows or
+    underflows, but of three and four columns also where the magnitudes of its terms add up to more than
+    the largest float, though they cancel. Of two columns it is within its ulp also where the terms cancel
+    (Kahan), but for another quarter where a product is below 2^-101 (in f64 below 2^-968). Of f16 and bf16 it
+    is computed in f32.
 
     ``(square matrix) -> scalar``
     """
 
 def pack_float_to_unorm4x8(x: Operand, /) -> u32:
     """Each component limited to 0 up to 1, times 255, rounded to nearest even, into 8 bits; the
-     first is lowest, NaN becomes 0.
+    first is lowest, NaN becomes 0.
 
     ``(f32x4) -> u32``
     """
 
 def pack_float_to_snorm4x8(x: Operand, /) -> u32:
     """Each component limited to -1 up to 1, times 127, rounded to nearest even, into 8 bits; the
-     first is lowest, NaN becomes 0.
+    first is lowest, NaN becomes 0.
 
     ``(f32x4) -> u32``
     """
 
 def pack_float_to_srgb_unorm4x8(x: Operand, /) -> u32:
     """As `pack_float_to_unorm4x8`, the first three components
-     encoded as sRGB before; off by a level at most, and only within a thousandth of a tie.
+    encoded as sRGB before; off by a level at most, and only within a thousandth of a tie.
 
     ``(f32x4) -> u32``
     """
 
 def pack_float_to_unorm2x16(x: Operand, /) -> u32:
     """Each component limited to 0 up to 1, times 65535, rounded to nearest even, into 16 bits;
-     the first is lowest, NaN becomes 0.
+    the first is lowest, NaN becomes 0.
 
     ``(f32x2) -> u32``
     """
 
 def pack_float_to_snorm2x16(x: Operand, /) -> u32:
     """Each component limited to -1 up to 1, times 32767, rounded to nearest even, into 16 bits;
-     the first is lowest, NaN becomes 0.
+    the first is lowest, NaN becomes 0.
 
     ``(f32x2) -> u32``
     """
@@ -1902,7 +1936,7 @@ def unpack_snorm4x8_to_float(x: Operand, /) -> f32x4:
 
 def unpack_srgb_unorm4x8_to_float(x: Operand, /) -> f32x4:
     """As `unpack_unorm4x8_to_float`, the first three components
-     decoded from sRGB, all correctly rounded.
+    decoded from sRGB, all correctly rounded.
 
     ``(u32) -> f32x4``
     """
@@ -2153,7 +2187,7 @@ def simd_prefix_inclusive_sum(x: Operand, /) -> Any:
 
 def simd_prefix_exclusive_sum(x: Operand, /) -> Any:
     """The sum over the lanes of the simdgroup before this one, by doubling (A11); 0 in the
-     first lane.
+    first lane.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2170,7 +2204,7 @@ def simd_prefix_inclusive_product(x: Operand, /) -> Any:
 
 def simd_prefix_exclusive_product(x: Operand, /) -> Any:
     """The product over the lanes of the simdgroup before this one, by doubling (A11); 1 in the
-     first lane.
+    first lane.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2211,7 +2245,7 @@ def simd_shuffle_xor(x: Operand, delta: Operand, /) -> Any:
 
 def simd_shuffle_rotate_up(x: Operand, delta: Operand, /) -> Any:
     """The value of `x` in the lane `delta` below, counted around a full simdgroup; 0 if there is
-     none (X6).
+    none (X6).
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``
 
@@ -2220,7 +2254,7 @@ def simd_shuffle_rotate_up(x: Operand, delta: Operand, /) -> Any:
 
 def simd_shuffle_rotate_down(x: Operand, delta: Operand, /) -> Any:
     """The value of `x` in the lane `delta` above, counted around a full simdgroup; 0 if there is
-     none (X6).
+    none (X6).
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``
 
@@ -2229,7 +2263,7 @@ def simd_shuffle_rotate_down(x: Operand, delta: Operand, /) -> Any:
 
 def simd_broadcast(x: Operand, lane: Operand, /) -> Any:
     """The value of `x` in that lane, for all lanes of the simdgroup; 0 if there is none (X6). The
-     number that the first lane gives counts.
+    number that the first lane gives counts.
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``
 
@@ -2334,7 +2368,7 @@ def quad_prefix_inclusive_sum(x: Operand, /) -> Any:
 
 def quad_prefix_exclusive_sum(x: Operand, /) -> Any:
     """The sum over the lanes of the quadgroup before this one, by doubling (A11); 0 in the
-     first lane.
+    first lane.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2351,7 +2385,7 @@ def quad_prefix_inclusive_product(x: Operand, /) -> Any:
 
 def quad_prefix_exclusive_product(x: Operand, /) -> Any:
     """The product over the lanes of the quadgroup before this one, by doubling (A11); 1 in the
-     first lane.
+    first lane.
 
     ``(T) -> T, T: integer or float scalar or vector``
 
@@ -2392,7 +2426,7 @@ def quad_shuffle_xor(x: Operand, delta: Operand, /) -> Any:
 
 def quad_shuffle_rotate_up(x: Operand, delta: Operand, /) -> Any:
     """The value of `x` in the lane `delta` below, counted around a full quadgroup; 0 if there is
-     none (X6).
+    none (X6).
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``
 
@@ -2401,7 +2435,7 @@ def quad_shuffle_rotate_up(x: Operand, delta: Operand, /) -> Any:
 
 def quad_shuffle_rotate_down(x: Operand, delta: Operand, /) -> Any:
     """The value of `x` in the lane `delta` above, counted around a full quadgroup; 0 if there is
-     none (X6).
+    none (X6).
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``
 
@@ -2410,7 +2444,7 @@ def quad_shuffle_rotate_down(x: Operand, delta: Operand, /) -> Any:
 
 def quad_broadcast(x: Operand, lane: Operand, /) -> Any:
     """The value of `x` in that lane, for all lanes of the quadgroup; 0 if there is none (X6). The
-     number that the first lane gives counts.
+    number that the first lane gives counts.
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``
 

@@ -407,7 +407,8 @@ class Kernel:
 
     def _build(self, values, elements=()):
         """The kernel for these compile-time values, traced and not yet verified."""
-        t, params, elements = _trace.Trace(self.__name__), [], iter(elements)
+        t = _trace.Trace(self.__name__, threadgroup=self.attributes["threadgroup"])
+        params, elements = [], iter(elements)
         for p in self.params:
             given = p.element is not None or p.kind == "value"
             params.append(Param(p.name, p.kind, p.element if given else next(elements), p.shape))

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _host, _invar, _trace, _types
 from ._errors import ArgumentError, Error, entries
+from ._imageblocks import ImageblockSlice
 from ._values import F32, _Still, alive, atomic, index_value, made, refuses, to_type
 
 #: How texels are arranged, by the names of the types of parameters: the word of the text form, the coordinates of a
@@ -413,10 +414,15 @@ class KernelTexture(_Still):
         return self._made("read", self._texel("read", at, level))
 
     def write(self, *at_and_value: Any, level: Index | None = None) -> None:
-        """``t.write(x, y, value)`` writes a texel; beyond the edges nothing."""
+        """``t.write(x, y, value)`` writes a texel; beyond the edges nothing. A slice of an imageblock is copied
+        from there on, by the thread that calls this."""
         if not at_and_value:
             raise _trace.error(f"`{self.name}.write()` takes coordinates and a value")
         *at, value = at_and_value
+        if isinstance(value, ImageblockSlice):
+            at = self._texel("write", at, level, ", and then the slice")
+            value.emit(self.handle, [x.id for x in at])
+            return
         at = self._texel("write", at, level, ", and then the value")
         texel = _types.type_named(f"{self.type.component}x4")
         value = to_type(value, texel, f"a write to `{self.name}`")

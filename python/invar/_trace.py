@@ -22,8 +22,10 @@ lock = threading.RLock()
 class Trace:
     """One kernel being compiled."""
 
-    def __init__(self, name, dialect=None):
+    def __init__(self, name, dialect=None, threadgroup=None):
         self.builder = Builder(name)
+        #: The size of its threadgroups, if the kernel says one.
+        self.threadgroup = threadgroup
         #: Other rules for how types meet, or ``None`` for Invar's own: see ``_values.Dialect``.
         self.dialect = dialect
         #: Branches, loops and functions around the current line, outermost first.

@@ -47,6 +47,16 @@ def invert(src: iv.Texture2D[iv.f32, "read"], dst: iv.Texture2D[iv.f32, "write"]
     dst.write(x, 0, 1.0 - src.read(x, 0))
 
 
+@iv.kernel(threadgroup=(4, 2))
+def corner(dst: iv.Texture2D[iv.f32, "write"]) -> None:
+    block = iv.imageblock_alloc(iv.f32x4, formats="rgba8unorm")
+    x, y = iv.thread_position_in_threadgroup("x"), iv.thread_position_in_threadgroup("y")
+    block[x, y] = iv.f32x4(1.0)
+    iv.threadgroup_barrier("imageblock")
+    if iv.thread_index_in_threadgroup() == 0:
+        dst.write(0, 0, block.slice(origin=(1, 0), size=(2, 2)))
+
+
 def main() -> float:
     x = np.ones((2, 512), np.float32)
     out = np.zeros(2, np.float32)
@@ -56,5 +66,8 @@ def main() -> float:
     normalise[64, 64](np.ones((64, 4), np.float32), np.zeros(1, np.uint32))
     picture = iv.Texture(np.full((1, 4), 255, np.uint8), "r8unorm")
     invert[4, 4](picture, iv.Texture.zeros((1, picture.width), "r8unorm"))
+    part = iv.Texture.zeros((2, 2), "rgba8unorm")
+    corner[(4, 2), (4, 2)](part)
+    assert (part.numpy() == 255).all()
     text: str = row_sum.ir
     return float(out.sum()) + (0.0 if text else 1.0)

@@ -5,9 +5,9 @@
 
 use invar_ir::texture::{SamplerSource, Sampling};
 use invar_ir::{
-    Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant, Inst,
-    InstKind, KernelBuilder, MatrixPlace, Op, ParamKind, Place, Position, Region, Source, SourceId,
-    Spaces, Span, Step, StructDef, Type, Value, Values, Width,
+    Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant,
+    ImageblockSlice, Inst, InstKind, KernelBuilder, MatrixPlace, Op, ParamKind, Place, Position,
+    Region, Source, SourceId, Spaces, Span, Step, StructDef, Type, Value, Values, Width,
 };
 use pyo3::prelude::*;
 
@@ -69,15 +69,18 @@ impl Builder {
         }
     }
 
+    /// The way into an element: fields by their numbers, and indices.
+    fn path<P: FromIterator<Step>>(&mut self, path: Path) -> PyResult<P> {
+        let steps = path.into_iter().map(|(field, id)| match field {
+            true => Ok(Step::Field(id)),
+            false => self.value(id).map(Step::Index),
+        });
+        steps.collect()
+    }
+
     fn place(&mut self, place: PlaceId) -> PyResult<Place> {
         let (memory, index, count, group, path) = place;
-        let path = path
-            .into_iter()
-            .map(|(field, id)| match field {
-                true => Ok(Step::Field(id)),
-                false => self.value(id).map(Step::Index),
-            })
-            .collect::<PyResult<_>>()?;
+        let path = self.path(path)?;
         Ok(Place {
             memory: self.memory(memory)?,
             index: self.value(index)?,
@@ -345,6 +348,66 @@ impl Builder {
         value.map(|value| self.named(value)).transpose()
     }
 
+    /// An imageblock of a kernel whose threadgroups have this size, if it says one, with the pixel formats that fields
+    /// are stored in.
+    fn imageblock(
+        &mut self,
+        name: &str,
+        element: &str,
+        threadgroup: Option<[u32; 3]>,
+        formats: Vec<(String, String)>,
+    ) -> PyResult<MemoryId> {
+        let formats = formats
+            .iter()
+            .map(|(field, format)| Ok((&**field, texture::format(format)?)));
+        let formats = formats.collect::<PyResult<Vec<_>>>()?;
+        let builder = self.builder()?;
+        let element = convert::element(builder.module(), element)?;
+        builder.kernel_mut().threadgroup_size = threadgroup;
+        match builder.imageblock_of(name, element, &formats) {
+            invar_ir::Memory::Alloc(id) => Ok((1, id)),
+            invar_ir::Memory::Param(_) | invar_ir::Memory::Constant(_) => {
+                Err(refuse("an imageblock is an array"))
+            }
+        }
+    }
+
+    /// The number of the element of an imageblock at a column and a row.
+    fn imageblock_element(&mut self, memory: MemoryId, x: u32, y: u32) -> PyResult<(u32, String)> {
+        let memory = self.memory(memory)?;
+        let at = [self.value(x)?, self.value(y)?];
+        let element = self.builder()?.imageblock_element(memory, at);
+        self.named(element)
+    }
+
+    /// Copies a field of the elements of an imageblock, all or those of a region (the first's coordinates and the
+    /// size), to a texture, from these coordinates on.
+    fn texture_write_slice(
+        &mut self,
+        texture: MemoryId,
+        at: Vec<u32>,
+        imageblock: MemoryId,
+        path: Path,
+        region: Option<[u32; 4]>,
+    ) -> PyResult<()> {
+        let (texture, memory) = (self.memory(texture)?, self.memory(imageblock)?);
+        let at = self.values(&at)?;
+        let region = match region {
+            Some([x, y, width, height]) => Some([
+                [self.value(x)?, self.value(y)?],
+                [self.value(width)?, self.value(height)?],
+            ]),
+            None => None,
+        };
+        let slice = ImageblockSlice {
+            memory,
+            path: self.path(path)?,
+            region,
+        };
+        self.builder()?.texture_write_slice(texture, &at, &slice);
+        Ok(())
+    }
+
     fn scalar(&mut self, name: &str, ty: &str) -> PyResult<u32> {
         let ty = convert::value_type(ty)?;
         Ok(self.builder()?.scalar(name, ty).0)
@@ -445,7 +508,7 @@ impl Builder {
         let mut set = Spaces::NONE;
         for name in &spaces {
             let found = Spaces::NAMES.iter().find(|(_, n)| n == name);
-            let (space, _) = found.ok_or_else(|| refuse(format!("`{name}` is no address space that a barrier orders: write \"device\", \"threadgroup\" or \"texture\"")))?;
+            let (space, _) = found.ok_or_else(|| refuse(format!("`{name}` is no address space that a barrier orders: write \"device\", \"threadgroup\", \"texture\" or \"imageblock\"")))?;
             set = set.with(*space);
         }
         self.builder()?.barrier(scope, set);

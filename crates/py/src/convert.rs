@@ -69,6 +69,7 @@ fn in_python(help: &str) -> String {
             AddressSpace::Threadgroup,
             AddressSpace::Device,
             AddressSpace::Texture,
+            AddressSpace::Imageblock,
         ] {
             let (scope, space) = (scope.name(), space.name());
             out = out.replace(
