@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,6 @@ class Device:
         return DeviceArray(self, dtype, (*_arguments.extents(shape, dtype, inner), *inner))
 
 
-_lock = threading.Lock()
 #: The devices that were asked for, by the names that they were asked for by: those of GPUs are slow to
 #: open.
 _known: dict = {}
@@ -86,8 +86,7 @@ def _named(name):
         refusal = _invar.cache_refusal()
         if refusal is not None and not _known:
             warnings.warn(refusal, RuntimeWarning, stacklevel=3)
-        with _lock:
-            found = _known[name] = _known.setdefault(inner.name, Device(inner))
+        found = _known[name] = _known.setdefault(inner.name, Device(inner))
     return found
 
 
@@ -201,6 +200,16 @@ def _leave():
 atexit.register(_leave)
 
 
+def _after_fork():
+    # A thread that the child has not may hold it, and have copied back a part: the child does it anew.
+    for future in list(_arguments.in_flight):
+        future._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 @entries
 class Future:
     """A launch that goes on by itself: wait for it with ``result()``, or ``await`` it."""
@@ -259,8 +268,11 @@ class Future:
         if self._outcome is not None:
             return
         try:
-            self._outcome = self._submission.wait(None), None
-            _arguments.copy_back(self._back)
+            seconds = self._submission.wait(None)
+            try:
+                _arguments.copy_back(self._back)
+            finally:
+                self._outcome = seconds, None
         except (DeviceError, DiagnosticsError) as e:
             self._outcome = None, failure(e)
         self._alive = None

@@ -7,6 +7,7 @@ syntax tree it is.
 from __future__ import annotations
 
 import linecache
+import os
 import threading
 
 from . import _syntax
@@ -15,8 +16,12 @@ from ._invar import Builder
 
 _local = threading.local()
 #: One kernel is compiled at a time: kernels may share objects of Python, which compiling changes and
-#: puts back.
+#: puts back. A fork waits for its end: a child has none of the threads that would put them back.
 lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
 
 
 class Trace:

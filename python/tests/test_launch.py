@@ -854,6 +854,82 @@ print("end")
     assert done.returncode == 0 and done.stdout == "end\n", done.stderr
 
 
+@needs_fork
+def test_a_child_of_fork_compiles_while_its_parent_does():
+    done = run(
+        """
+import linecache, os, threading, time
+source = '''
+@iv.kernel
+def slow(x: iv.Buffer[iv.f32]):
+    i = iv.thread_position_in_grid("x")
+    v = x[i]
+    for k in range(3000):
+        v = v * 0.5 + k
+        under_way.set()
+    x[i] = v
+
+@iv.kernel
+def small(x: iv.Buffer[iv.f32]):
+    x[iv.thread_position_in_grid("x")] = 1.0
+'''
+linecache.cache["kernels.py"] = len(source), None, source.splitlines(True), "kernels.py"
+under_way = threading.Event()
+exec(compile(source, "kernels.py", "exec"))
+thread = threading.Thread(target=lambda: slow[8, 8](np.zeros(8, np.float32)))
+thread.start()
+assert under_way.wait(60)
+child = os.fork()
+if child == 0:
+    x = np.zeros(8, np.float32)
+    small[8, 8](x)
+    assert (x == 1.0).all()
+    slow[8, 8](x)
+    assert 5990 < x[0] < 6000
+    os._exit(5)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+thread.join()
+print("end")
+"""
+    )
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+
+
+@needs_fork
+def test_a_child_of_fork_copies_back_what_its_parent_does():
+    done = run(
+        KERNEL
+        + """
+import os, threading
+from invar import _arguments
+copy_back, going, forked = _arguments.copy_back, threading.Event(), threading.Event()
+
+def slowly(back):
+    going.set()
+    assert forked.wait(60)
+    copy_back(back)
+
+_arguments.copy_back = slowly
+x = np.zeros(16, np.float32)[::2]
+f = k[8, 8].submit(x, copy=True)
+thread = threading.Thread(target=f.result)
+thread.start()
+assert going.wait(60)
+child = os.fork()
+forked.set()
+if child == 0:
+    f.result()
+    assert (x == 200.0).all()
+    os._exit(5)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+thread.join()
+assert (x == 200.0).all()
+print("end")
+"""
+    )
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+
+
 def test_large_thread_arrays_on_threads_of_small_stacks():
     done = run(
         """
