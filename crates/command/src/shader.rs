@@ -141,7 +141,8 @@ pub fn still_open<'a>(file: &Path, module: &Module, given: &'a [String]) -> Cow<
 
 /// Diagnostics about a file, with advice in its language.
 pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
-    let (words, advice): (fn(&str) -> String, fn(&str) -> String) = if is_shader(file) {
+    type Words = fn(&str) -> String;
+    let (words, advice): (Words, Words) = if is_shader(file) {
         (wgsl::words_of_wgsl, wgsl::in_wgsl)
     } else if metal::is_metal(file) {
         // Its words are those of the text form.

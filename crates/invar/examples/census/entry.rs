@@ -307,11 +307,13 @@ impl Run<'_> {
                 Kind::Sampler(sampler) => Made::Sampler(*sampler),
             });
         }
-        let arg = |made| match made {
-            &Made::Buffer(ref buffer) => Arg::from(buffer),
-            &Made::Texture(ref texture) => Arg::from(texture),
-            &Made::Sampler(sampler) => Arg::from(sampler),
-        };
+        fn arg(made: &Made) -> Arg<'_> {
+            match made {
+                Made::Buffer(buffer) => Arg::from(buffer),
+                Made::Texture(texture) => Arg::from(texture),
+                Made::Sampler(sampler) => Arg::from(*sampler),
+            }
+        }
         let args: Vec<Arg<'_>> = made.iter().map(arg).collect();
         let queue = device
             .queue()

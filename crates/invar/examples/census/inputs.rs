@@ -179,7 +179,7 @@ pub fn inputs(
         let count = match &input.kind {
             Kind::Buffer(_) => count.unwrap_or(ELEMENTS),
             Kind::Texture(_, shape) => {
-                let each = u64::from(stored(shape.format).size_bytes());
+                let each = stored(shape.format).size_bytes();
                 (shape.size_bytes() / each) as u32
             }
             Kind::Sampler(_) => 0,
