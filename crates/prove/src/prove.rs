@@ -169,12 +169,16 @@ struct Session<'s, 'k> {
     reached: BTreeMap<Goal, BTreeSet<Condition>>,
     /// Whether conditions were found for any goal, though none of them may be left.
     inferred: bool,
+    /// The problems and pivots after which nothing more is asked.
+    last: (usize, u64),
     /// How many more conditions are tried for the goal at hand.
     attempts: usize,
     /// How many more questions about many conditions at once may come to nothing: the dearest there are.
     patience: usize,
 }
 
+/// How many times as much as is meant to be is tried for a kernel, and as much again once its conditions are known.
+const TIMES: usize = 6;
 /// How many conditions are tried for a goal.
 const ATTEMPTS: usize = 80;
 /// How many questions about many conditions at once may come to nothing.
@@ -327,12 +331,14 @@ fn prove_with(
         vocabulary,
         reached: BTreeMap::new(),
         inferred: false,
+        last: (0, 0),
         attempts: 0,
         patience: PATIENCE,
         subject: &subject,
         verified: module,
         options,
     };
+    session.begin();
     session.reach_all();
     if options.infer {
         session.minimise();
@@ -379,8 +385,24 @@ impl Session<'_, '_> {
             .collect()
     }
 
+    /// From here on as much may be tried as for a kernel.
+    fn begin(&mut self) {
+        self.last = (
+            self.subject.asked.get() + self.options.problems * TIMES,
+            self.subject.pivots.get() + self.options.pivots * TIMES as u64,
+        );
+    }
+
+    /// Whether all was tried that may be.
+    fn is_over(&self) -> bool {
+        self.subject.asked.get() > self.last.0 || self.subject.pivots.get() > self.last.1
+    }
+
     /// Tries to reach a goal under the present conditions.
     fn attempt(&mut self, goal: Goal, limits: Option<i128>) -> Finding {
+        if self.is_over() {
+            return Finding::Open;
+        }
         match goal {
             Goal::Bounds(site, direction) => {
                 let (finding, exact) = self.subject.bounds(site, direction, limits);
@@ -410,6 +432,9 @@ impl Session<'_, '_> {
 
     fn reach_all(&mut self) {
         for goal in self.goals() {
+            if self.is_over() {
+                return;
+            }
             self.hurry_if_late();
             let finding = self.attempt(goal, None);
             match finding {
@@ -945,11 +970,15 @@ impl Session<'_, '_> {
             .proofs
             .borrow_mut()
             .retain(|_, proof| proof.is_some());
+        self.begin();
         let mut open = Vec::new();
+        // Those of them that were not asked.
+        let mut left = Vec::new();
         let mut apart = 0;
         let mut outside: BTreeSet<usize> = BTreeSet::new();
         for goal in goals {
             self.hurry_if_late();
+            let is_over = self.is_over();
             let reached = match self.reached.get(&goal) {
                 Some(_) => true,
                 None => matches!(self.attempt(goal, None), Finding::Excluded(_)),
@@ -961,12 +990,18 @@ impl Session<'_, '_> {
             }
             if !reached && !self.is_allowed(goal) {
                 open.push(goal);
+                if is_over {
+                    left.push(goal);
+                }
             }
         }
         let mut counterexample = None;
         if self.options.refute {
             let mut budget = 40;
             for goal in &open {
+                if budget == 0 || self.is_spent(3) {
+                    break;
+                }
                 counterexample = self.refute(*goal, &open, &mut budget);
                 if counterexample.is_some() {
                     break;
@@ -978,7 +1013,16 @@ impl Session<'_, '_> {
                 counterexample = self.broken_as_written();
             }
         }
-        let mut doubts: Vec<Doubt> = open.iter().map(|g| self.doubt(*g)).collect();
+        let asked = &open[..open.len() - left.len()];
+        let mut doubts: Vec<Doubt> = asked.iter().map(|g| self.doubt(*g)).collect();
+        doubts.extend(left.first().map(|goal| Doubt {
+            spans: self.doubt(*goal).spans,
+            what: format!(
+                "{} more accesses, or pairs of them, were not looked at",
+                left.len()
+            ),
+            why: "the kernel has more than the prover tries for one",
+        }));
         // An access that may be beyond two edges.
         doubts.dedup_by(|a, b| (&a.spans, &a.what, a.why) == (&b.spans, &b.what, b.why));
         let requires = &subject.kernel.requires;

@@ -162,6 +162,41 @@ fn what_is_allowed_beyond_a_buffer_is_not_called_in_bounds() {
     assert_eq!(report.in_words(&module, false), expected);
 }
 
+/// What is tried for a kernel has an end, and what is left is said to be left.
+#[test]
+fn kernels_of_many_accesses_are_left_open() {
+    use std::fmt::Write;
+
+    const COUNT: usize = 30;
+    let mut source = "kernel @k(%x: device read_write f32) {
+    %i = thread_position_in_grid x
+    %seven = const u32 7
+    %j = mul %i, %seven
+"
+    .to_string();
+    for k in 0..COUNT {
+        writeln!(source, "%c{k} = const u32 {k}\n%a{k} = add %i, %c{k}").expect("a string");
+        writeln!(source, "%v{k} = load %x[%a{k}]").expect("a string");
+    }
+    source += "barrier threadgroup [device]\n";
+    for k in 0..COUNT {
+        writeln!(source, "%b{k} = add %j, %c{k}\nstore %x[%b{k}], %v{k}").expect("a string");
+    }
+    source += "}";
+    let module = verify(text::parse("many.inv", &source).expect("it parses")).expect("valid");
+    let options = Options {
+        problems: 40,
+        refute: false,
+        ..Options::default()
+    };
+    let report = prove(&module, "k", &[], options).expect("it is there");
+    assert_eq!(report.verdict, Verdict::Open);
+    assert!(report.pairs > 900, "{}", report.pairs);
+    assert!(report.problems < 900, "{}", report.problems);
+    let last = report.doubts.last().expect("something is open");
+    assert!(last.what.ends_with("were not looked at"), "{}", last.what);
+}
+
 #[test]
 fn the_problems_of_a_proof_can_be_asked_elsewhere() {
     let file = folder("examples").join("smooth.inv");
