@@ -396,7 +396,7 @@ fn without_imageblocks(mut complaints: Vec<Complaint>) -> Vec<Complaint> {
     };
     let mut found = complaints.swap_remove(first);
     found.message = "imageblocks of Metal sources are not read: keep the elements in a `threadgroup` array, or write \
-                     the kernel as text or in Rust"
+                     the kernel as text, in Python or in Rust"
         .to_string();
     vec![found]
 }

@@ -89,6 +89,31 @@ fn what_textures_have_not_is_refused_by_name_on_its_line() {
 }
 
 #[test]
+fn imageblocks_are_refused_in_one_sentence() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let library = Library {
+        name: "blocks.metal".to_string(),
+        text: "#include <metal_stdlib>\nusing namespace metal;\nstruct Pixel { half4 colour; };\n\
+               kernel void k(imageblock<Pixel, imageblock_layout_explicit> block,\n\
+               ushort2 at [[thread_position_in_threadgroup]]) {\n\
+               threadgroup_imageblock Pixel *f = block.data(at);\n    f->colour = 1;\n}\n"
+            .to_string(),
+        ..Library::default()
+    };
+    let found = library.kernels(None).err().expect("it is refused");
+    assert_eq!(found.0.len(), 1, "{found}");
+    assert!(
+        found.0[0]
+            .message
+            .starts_with("imageblocks of Metal sources are not read")
+    );
+    assert_eq!(found.0[0].span().start.line, 4);
+}
+
+#[test]
 fn more_loops_than_passes_get_through_are_refused() {
     if let Err(why) = find_clang() {
         println!("skipped: {why}");
