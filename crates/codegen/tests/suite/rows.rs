@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use invar_codegen::analysis::ranges::Known;
+use invar_codegen::passes::imageblocks::lower;
 use invar_codegen::passes::rows::{deciding_scalars, fix_scalars, fixing_helps, unroll};
 use invar_conformance::{FileOptions, Options, compare, file_tests};
 use invar_interp::{Arg, Dispatch};
@@ -29,6 +30,8 @@ fn written_out(
     let mut module = contract(module.clone().into_module())?;
     let index = module.kernels.iter().position(|k| *k.name == *kernel);
     let index = index.expect("the kernel");
+    // As the pipeline does before any pass.
+    lower(&mut module.kernels[index]);
     let known = Known {
         threadgroup_size: Some(dispatch.threadgroup),
         threads: None,

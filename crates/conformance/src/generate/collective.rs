@@ -59,7 +59,7 @@ impl Generator<'_> {
         let shareable: Vec<usize> = (0..self.objects.len())
             .filter(|i| match self.objects[*i].owner {
                 Owner::Device { readable } => readable && self.objects[*i].phase == Phase::Own,
-                Owner::Threadgroup { .. } | Owner::ThreadgroupAtomic(_) => {
+                Owner::Threadgroup { .. } | Owner::ThreadgroupAtomic(_) | Owner::Imageblock => {
                     self.objects[*i].phase == Phase::Own
                 }
                 Owner::Input | Owner::Thread | Owner::DeviceAtomic(_) => false,
@@ -72,10 +72,11 @@ impl Generator<'_> {
         let object = self.objects[at].clone();
         let space = match object.owner {
             Owner::Device { .. } => Spaces::DEVICE,
+            Owner::Imageblock => Spaces::IMAGEBLOCK,
             _threadgroup => Spaces::THREADGROUP,
         };
         let spaces = match self.random.below(3) {
-            0 => Spaces::DEFAULT,
+            0 => Spaces::DEFAULT.with(space),
             _ => space,
         };
         if object.stride().is_some() {
@@ -135,6 +136,7 @@ impl Generator<'_> {
                         Owner::Device { .. } => true,
                         Owner::Thread
                         | Owner::Threadgroup { .. }
+                        | Owner::Imageblock
                         | Owner::DeviceAtomic(_)
                         | Owner::ThreadgroupAtomic(_) => false,
                     };

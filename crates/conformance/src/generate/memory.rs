@@ -1,8 +1,8 @@
 //! Memory objects: who may touch which of their elements, and accesses that keep to it.
 
 use invar_ir::{
-    AtomicOp, Const, CopyOperands, ElementType, Level, Memory, Order, Place, Scalar, Scope, Step,
-    Type, Value, Width,
+    AtomicOp, Const, CopyOperands, Dim, ElementType, Level, Memory, Order, Place, Scalar, Scope,
+    Step, Type, Value, Width,
 };
 
 use super::generator::{Generator, STRIDE};
@@ -25,6 +25,8 @@ pub(super) enum Owner {
     Device { readable: bool },
     /// A threadgroup array of which each thread has some elements.
     Threadgroup { stride: u32 },
+    /// An imageblock, of which each thread has the element at its position.
+    Imageblock,
     /// A buffer on which all threads do atomics of one kind.
     DeviceAtomic(AtomicKind),
     /// A threadgroup array on which all threads do atomics of one kind.
@@ -59,6 +61,7 @@ impl Object {
         match self.owner {
             Owner::Device { .. } => Some(STRIDE),
             Owner::Threadgroup { stride } => Some(stride),
+            Owner::Imageblock => Some(1),
             Owner::Input | Owner::Thread | Owner::DeviceAtomic(_) | Owner::ThreadgroupAtomic(_) => {
                 None
             }
@@ -68,7 +71,9 @@ impl Object {
     fn can_load(&self) -> bool {
         match (self.owner, self.phase) {
             (_, Phase::Closed) => false,
-            (Owner::Input | Owner::Thread | Owner::Threadgroup { .. }, _) => true,
+            (Owner::Input | Owner::Thread | Owner::Threadgroup { .. } | Owner::Imageblock, _) => {
+                true
+            }
             (Owner::Device { readable }, _) => readable,
             (Owner::DeviceAtomic(_), _) => false,
             (Owner::ThreadgroupAtomic(_), phase) => phase == Phase::Shared,
@@ -78,7 +83,9 @@ impl Object {
     fn can_store(&self) -> bool {
         match self.owner {
             Owner::Thread => true,
-            Owner::Device { .. } | Owner::Threadgroup { .. } => self.phase == Phase::Own,
+            Owner::Device { .. } | Owner::Threadgroup { .. } | Owner::Imageblock => {
+                self.phase == Phase::Own
+            }
             Owner::Input | Owner::DeviceAtomic(_) | Owner::ThreadgroupAtomic(_) => false,
         }
     }
@@ -197,6 +204,9 @@ impl Generator<'_> {
     /// Index and width of an access to an object that this thread may make now.
     fn index(&mut self, object: &Object, store: bool) -> (Value, Width) {
         let scalars = matches!(object.element, ElementType::Value(Type::Scalar(_)));
+        if object.owner == Owner::Imageblock {
+            return (self.position(object), Width::One);
+        }
         let count = 2 + self.random.below(3) as u8;
         let width = match self.random.below(4) {
             0 if scalars => Width::Run(count),
@@ -224,7 +234,7 @@ impl Generator<'_> {
             }
         };
         match (object.owner, object.phase) {
-            (Owner::Input | Owner::Thread | Owner::DeviceAtomic(_), _)
+            (Owner::Input | Owner::Thread | Owner::DeviceAtomic(_) | Owner::Imageblock, _)
             | (Owner::ThreadgroupAtomic(_), _) => free(self, object.length),
             (Owner::Device { .. }, Phase::Own) => in_part(self, self.thread, STRIDE),
             (Owner::Threadgroup { stride }, Phase::Own) => in_part(self, self.lane, stride),
@@ -243,6 +253,23 @@ impl Generator<'_> {
             }
             (Owner::Device { .. }, _) => in_part(self, self.thread, STRIDE),
         }
+    }
+
+    /// An element of an imageblock that this thread may access now: that at its position, or any, which may be none.
+    fn position(&mut self, object: &Object) -> Value {
+        let at = match object.phase {
+            Phase::Shared => {
+                let [width, height] = self.k.kernel().imageblock_size();
+                [
+                    self.free_index(width.into()),
+                    self.free_index(height.into()),
+                ]
+            }
+            Phase::Own | Phase::SharedInSimdgroup | Phase::Closed => {
+                [Dim::X, Dim::Y].map(|dim| self.k.thread_position_in_threadgroup(dim))
+            }
+        };
+        self.k.imageblock_element(object.memory, at)
     }
 
     /// A place in an object, down to a value.
@@ -354,9 +381,11 @@ impl Generator<'_> {
         let free = |o: &Object| match o.owner {
             Owner::DeviceAtomic(_) => true,
             Owner::ThreadgroupAtomic(_) => o.phase == Phase::Own,
-            Owner::Input | Owner::Thread | Owner::Device { .. } | Owner::Threadgroup { .. } => {
-                false
-            }
+            Owner::Input
+            | Owner::Thread
+            | Owner::Device { .. }
+            | Owner::Threadgroup { .. }
+            | Owner::Imageblock => false,
         };
         if let Some(object) = self.choose(free)
             && !self.random.one_in(3)
@@ -402,7 +431,8 @@ impl Generator<'_> {
             };
             let wide = wide && matches!(scalar, Scalar::I64 | Scalar::U64);
             let known = wide || matches!(scalar, Scalar::I32 | Scalar::U32);
-            known && o.can_store() && o.can_load() && o.owner != Owner::Thread
+            let shared = !matches!(o.owner, Owner::Thread | Owner::Imageblock);
+            known && shared && o.can_store() && o.can_load()
         };
         let Some(object) = self.choose(fits) else {
             return;
@@ -447,11 +477,12 @@ impl Generator<'_> {
 
     /// A copy by one thread, to elements of its own.
     pub(super) fn copy(&mut self) {
-        let Some(to) = self.choose(Object::can_store) else {
+        let copies_reach = |o: &Object| o.owner != Owner::Imageblock;
+        let Some(to) = self.choose(|o| copies_reach(o) && o.can_store()) else {
             return;
         };
         let element = to.element.clone();
-        let same = |o: &Object| o.can_load() && o.element == element;
+        let same = |o: &Object| copies_reach(o) && o.can_load() && o.element == element;
         let Some(from) = self.choose(same) else {
             return;
         };
@@ -496,7 +527,7 @@ impl Generator<'_> {
                 part(self, self.lane, stride)
             }
             (Owner::Threadgroup { .. }, Phase::Shared | Phase::Closed)
-            | (Owner::Input | Owner::Thread, _)
+            | (Owner::Input | Owner::Thread | Owner::Imageblock, _)
             | (Owner::DeviceAtomic(_) | Owner::ThreadgroupAtomic(_), _) => {
                 self.free_index(object.length)
             }

@@ -481,8 +481,22 @@ impl Generator<'_> {
             if bytes * u64::from(length) > left {
                 length = 1;
             }
-            left = left.saturating_sub(bytes * u64::from(length));
             let name = format!("shared{i}");
+            // Some are imageblocks, where the threadgroup is flat.
+            let all = bytes * u64::from(self.threads);
+            let flat = self
+                .k
+                .kernel()
+                .threadgroup_size
+                .is_some_and(|[.., z]| z == 1);
+            if i == 1 && stride == 3 && flat && all <= left {
+                left -= all;
+                let memory = self.k.imageblock(&name, element.clone());
+                let owner = Owner::Imageblock;
+                self.object(memory, element, u64::from(self.threads), owner);
+                continue;
+            }
+            left = left.saturating_sub(bytes * u64::from(length));
             let memory = self.k.alloc_threadgroup(&name, element.clone(), length);
             let owner = Owner::Threadgroup { stride };
             self.object(memory, element, u64::from(length), owner);

@@ -35,17 +35,20 @@ fn every_seed_gives_a_valid_kernel_and_together_all_of_the_language() {
 }
 
 #[test]
-fn threadgroup_arrays_fit_every_device() {
+fn threadgroup_arrays_and_imageblocks_fit_every_device() {
+    let mut imageblocks = 0;
     for seed in (0..4000).chain([39_568]) {
         let case = generate(seed, &Options::default());
         let structs = &case.module.structs;
         let allocs = case.kernel().allocs.iter();
         let bytes = allocs
-            .filter(|a| a.space == AddressSpace::Threadgroup)
+            .filter(|a| a.space != AddressSpace::Thread)
             .map(|a| a.element.extent(structs).map_or(0, |e| e.size_bytes) * u64::from(a.length))
             .sum::<u64>();
         assert!(bytes <= 64 << 10, "seed {seed}: {bytes} bytes");
+        imageblocks += u32::from(case.kernel().has_imageblocks());
     }
+    assert!(imageblocks >= 20, "only {imageblocks} have imageblocks");
 }
 
 #[test]
