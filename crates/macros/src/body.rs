@@ -11,10 +11,9 @@ use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Type,
 
 use crate::attributes;
 use crate::foreign::{self, Types};
-use crate::function::is_zero;
 use crate::groups;
 use crate::imageblock::Imageblock;
-use crate::lengths::Lengths;
+use crate::lengths::{Lengths, is_zero};
 use crate::patterns::{self, component_names};
 use crate::places::{NO_POINTERS, is_place, table as table_of};
 use crate::print::Line;

@@ -6,14 +6,15 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, GenericParam, Generics, Ident, Item,
-    ItemFn, Lit, Pat, PathArguments, Result, ReturnType, Token, Type, parse_quote,
+    Attribute, Error, Expr, FnArg, GenericArgument, GenericParam, Generics, Ident, Item, ItemFn,
+    Pat, PathArguments, Result, ReturnType, Token, Type, parse_quote,
 };
 
 use crate::around;
 use crate::body::{Body, in_kernel};
 use crate::foreign::{self, Types};
 use crate::groups;
+use crate::lengths::is_zero;
 use crate::refuse::refuse;
 use crate::source;
 
@@ -430,18 +431,6 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
     };
     let fields = parse.parse2(attributes)?;
     Ok(quote!(::invar::kernel::Attributes { #fields ..::invar::kernel::Attributes::NONE }))
-}
-
-/// Whether it is a literal 0.
-pub fn is_zero(number: &Expr) -> bool {
-    let Expr::Lit(ExprLit {
-        lit: Lit::Int(number),
-        ..
-    }) = number
-    else {
-        return false;
-    };
-    number.base10_parse::<u64>().is_ok_and(|number| number == 0)
 }
 
 /// What stands in parentheses.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Expr, GenericParam, Generics, Type, TypeArray};
+use syn::{Expr, ExprLit, GenericParam, Generics, Lit, Type, TypeArray};
 
 use crate::foreign::looked_up;
 use crate::source::located;
@@ -85,4 +85,16 @@ fn mentions(words: TokenStream, generics: &HashMap<String, bool>) -> bool {
         TokenTree::Ident(name) => generics.contains_key(&name.to_string()),
         TokenTree::Punct(_) | TokenTree::Literal(_) => false,
     })
+}
+
+/// Whether it is a literal 0.
+pub fn is_zero(number: &Expr) -> bool {
+    let Expr::Lit(ExprLit {
+        lit: Lit::Int(number),
+        ..
+    }) = number
+    else {
+        return false;
+    };
+    number.base10_parse::<u64>().is_ok_and(|number| number == 0)
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use invar_ir::{Diagnostic, Rule};
 use naga::{Block, Expression, Function, GlobalVariable, Handle, Module, Statement};
 
-use crate::flow::{blocks, root};
 use crate::place::Lines;
+use crate::tree::{blocks, root};
 
 /// What a function does with memory that others know, too.
 #[derive(Default)]

@@ -15,6 +15,7 @@ use naga::{
 };
 
 use crate::translate::{Done, Target, Translator};
+use crate::tree::{blocks, root};
 use crate::uniformity::{Filter, refuses};
 use crate::value::{Flow, Ptr, Slot, Val};
 use crate::variables::Changed;
@@ -928,19 +929,6 @@ fn give(region: &mut Region, values: Values) {
     }
 }
 
-/// The blocks inside a statement.
-pub(crate) fn blocks(statement: &Statement) -> Vec<&Block> {
-    match statement {
-        Statement::Block(block) => vec![block],
-        Statement::If { accept, reject, .. } => vec![accept, reject],
-        Statement::Switch { cases, .. } => cases.iter().map(|c| &c.body).collect(),
-        Statement::Loop {
-            body, continuing, ..
-        } => vec![body, continuing],
-        _simple => Vec::new(),
-    }
-}
-
 /// Leaves out every `return` of an entry point behind which nothing is left to do: naga writes one at
 /// the end of every path, and a thread that returns there would miss the barriers of other paths.
 pub(crate) fn without_last_returns(block: &mut Block) {
@@ -1031,19 +1019,4 @@ fn ends(block: &Block, breaks_jump: bool, returns_jump: bool) -> Ends {
         }
     }
     all
-}
-
-/// The variable or argument at the root of a pointer.
-pub(crate) fn root(function: &Function, mut pointer: Handle<Expression>) -> Option<&Expression> {
-    loop {
-        match &function.expressions[pointer] {
-            Expression::Access { base, .. } | Expression::AccessIndex { base, .. } => {
-                pointer = *base;
-            }
-            found @ (Expression::LocalVariable(_)
-            | Expression::GlobalVariable(_)
-            | Expression::FunctionArgument(_)) => return Some(found),
-            _no_variable => return None,
-        }
-    }
 }

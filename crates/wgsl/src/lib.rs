@@ -32,6 +32,7 @@ mod pointers;
 mod simplify;
 mod texture;
 mod translate;
+mod tree;
 mod uniformity;
 mod value;
 mod variables;

@@ -12,7 +12,7 @@ use naga::{
     Module, ResourceBinding, Scalar, Span, Statement, Type, TypeInner,
 };
 
-use crate::flow::{blocks, root};
+use crate::tree::{blocks, root};
 
 /// The group of variables that stand for parameters; no shader has one of this number.
 const GROUP: u32 = u32::MAX;

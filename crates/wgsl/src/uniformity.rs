@@ -23,8 +23,8 @@ use naga::{
 };
 use smallvec::SmallVec;
 
-use crate::flow::root;
 use crate::place::Lines;
+use crate::tree::root;
 
 /// A value or a place in the control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

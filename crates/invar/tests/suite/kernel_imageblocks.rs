@@ -75,7 +75,7 @@ fn unsized_block(to: &mut [f32]) {
 fn a_kernel_says_the_size_of_its_threadgroups() {
     let error = unsized_block::to_inv().expect_err("no size").to_string();
     assert!(
-        error.contains("imageblock `%block` has an element for each position"),
+        error.contains("imageblock `block` has an element for each position"),
         "{error}"
     );
 }
