@@ -249,3 +249,7 @@ class Report:
 
     def _repr_html_(self):
         return _html.report(self)
+
+
+for _class in (Error, KernelError, ArgumentError, ReportError, VerifyError, LaunchError, CheckError):
+    _class.__module__ = "invar"  # Where the author finds them, and what a traceback calls them.
