@@ -10,15 +10,17 @@ Absent: what has no source (``_foreign``), generators, and methods that Python's
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
+import inspect
 import operator
 import types
 
 import numpy as np
 
 from . import _control, _ops, _trace, _values, _views
-from ._control import MISSING, check_change, in_region, joined, remember, store
-from ._foreign import foreign, traced
+from ._control import MISSING, check_change, check_identity, in_region, joined, remember, store
+from ._foreign import check_iterator, foreign, traced
 from ._functions import Function, generator_error, inline, written
 from ._operators import BINARY, COMPARISONS, UNARY
 from ._syntax import own, own_class
@@ -48,7 +50,7 @@ def call(function, args, kwargs):
             return _BUILTINS[function](function, args, kwargs)
     if isinstance(function, (Layout, SwizzledLayout)):
         return _views.called(function, args, kwargs)
-    kernel = getattr(function, "__invar_kernel__", None)
+    kernel = getattr(function, "__dict__", {}).get("__invar_kernel__")  # Not what ``__getattr__`` makes up.
     if kernel is not None:
         raise _trace.error(
             f"kernel `{kernel}` is called in a kernel: take @iv.kernel off what kernels share"
@@ -56,8 +58,15 @@ def call(function, args, kwargs):
     target = function.__wrapped__ if hasattr(function, "cache_info") else function
     if isinstance(target, types.FunctionType) and own(target):
         t.reads.function(target)
-        if target.__code__.co_flags & (0x20 | 0x80 | 0x200):
-            raise generator_error(target.__name__)
+        made_of = getattr(target, "__wrapped__", None)
+        if target.__code__.co_filename == contextlib.__file__ and inspect.isgeneratorfunction(made_of):
+            raise _trace.error(
+                f"`{target.__name__}` is a context manager made of a generator, which a kernel cannot run step "
+                "by step: write a class with `__enter__` and `__exit__`"
+            )
+        flags = target.__code__.co_flags
+        if flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+            raise generator_error(target.__name__, flags)
         source = written(target)
         if source is not None:
             return inline(source, args, kwargs)
@@ -209,6 +218,8 @@ def binary(symbol, left, right):
     if mine is None and its is None:
         if symbol == "!=" and type(left).__ne__ is object.__ne__ and method(left, "__eq__"):
             return not_(binary("==", left, right))
+        if symbol in ("==", "!=") and left is not right and type(left) is type(right):
+            check_identity(left, right)
         result = plainly(left, right)
         return remember(result) if type(result) is list else result
     foreigners = [x for x, found in ((left, mine), (right, its)) if found is None]
@@ -245,6 +256,7 @@ def in_place(symbol, left, right):
         return binary(symbol, left, right)
     if isinstance(left, np.ndarray) and traced((right,)):
         raise _trace.error(ARRAY_ADVICE)
+    check_iterator(right)
     check_change(
         left,
         f"`{symbol}=` changes a Python {type(left).__name__}",
@@ -321,6 +333,8 @@ def attribute(base, name):
 def set_attribute(base, name, value):
     """``base.name = value``."""
     cls, instead = type(base), "keep it in a variable of the kernel"
+    if isinstance(base, Function):
+        check_change(base, f"the attribute `{name}` of a function is assigned", instead)
     if _ours(base):
         setattr(base, name, value)
         return
@@ -385,6 +399,7 @@ def item(base, key):
             if -len(base) <= key < len(base):
                 _control.read(base, key % len(base))
         elif type(base) is dict:
+            check_identity(key)
             _control.read(base, key)
     else:
         _trace.current().reads.note(base)
@@ -413,6 +428,7 @@ def set_item(base, key, value):
     elif _ours(base):
         base[key] = value
     elif isinstance(base, dict):
+        check_identity(key)
         if key not in base:
             check_change(base, f"a key is added to a Python {kind}", "make it with all its keys before")
         store(base, key, value)
@@ -420,6 +436,7 @@ def set_item(base, key, value):
         what, instead = "an element", "keep what changes in a list, or in iv.thread_alloc(...)"
         if isinstance(base, list):
             what, instead = "a slice", "assign its elements one by one"
+            check_iterator(value)
         check_change(base, f"{what} of a Python {kind} is assigned", instead)
         base[key] = value
 
@@ -433,6 +450,8 @@ def identity(symbol, a, b):
                 f"`{symbol}` of a traced {one.type} and {other} asks when the kernel is compiled: "
                 f"write {advice}"
             )
+    if a is not b and type(a) is type(b):
+        check_identity(a, b, always=True)
     return (a is b) == (symbol == "is")
 
 
@@ -446,8 +465,13 @@ def contains(item, holder):
     found = method(holder, "__contains__")
     if found is not None:
         return _control.truth(call(found, (holder, item), {}))
+    holder = iterable(holder)
+    check_iterator(holder)
     if isinstance(holder, _SEARCHED) or isinstance(item, Value) and isinstance(holder, _KEYED):
         holder = list(holder)
+    if isinstance(holder, (list, tuple, *_KEYED)):
+        others = [x for x in holder if type(x) is type(item) and x is not item]
+        check_identity(*others, *([item] if others else []))
     if isinstance(item, Value) and isinstance(holder, range) and holder.step == 1:
         tests = lambda: item >= holder.start, lambda: item < holder.stop
         return _control.logical("and", tests)

@@ -160,6 +160,16 @@ def check_change(value, what, instead):
         )
 
 
+def check_identity(*values, always=False):
+    """Raises where it is asked which object one is of which only the parts are known: a merged one. Such as are
+    equal by their parts may be asked for, but where it is ``always`` an object that is meant."""
+    t = _trace.current()
+    for value in values if t.merged else ():
+        by_parts = type(value).__eq__ is not object.__eq__ and not always
+        if not by_parts and id(holder_of(value)) in t.merged:
+            raise _trace.error(t.merged[id(holder_of(value))][1])
+
+
 def holder_of(value):
     """Where the parts of an object stand."""
     return value.__dict__ if hasattr(value, "__dict__") else value
@@ -172,10 +182,20 @@ def freeze(value, name, where):
         id(holder),
         (
             holder,
-            f"{shown(name)} is another object on each path through {where}, so it can only be read "
+            f"{shown(name)} is a different object on each path through {where}, so it can only be read "
             f"behind it: change it before they meet, or make a copy of {shown(name)} to change, as in "
             "list(...)",
         ),
+    )
+
+
+def note_merged(value, name, where):
+    """Makes asking which object a merged one is an error."""
+    holder = holder_of(value)
+    _trace.current().merged[id(holder)] = (
+        holder,
+        f"{shown(name)} is a different object on each path through {where}, and which one is known only "
+        "when the kernel runs: compare its parts, or keep a number that tells which it is",
     )
 
 
@@ -278,8 +298,9 @@ class Merge:
     is_certain = True
     #: Why there is no value where a way has none, where objects differ, and where they have different parts.
     unassigned = "is not assigned on every path through {}"
-    other_object = "is another object on each path through {}; only values can differ"
+    other_object = "is a different object on each path through {}; only values can differ"
     other_shape = "differs in its length or shape on the paths through {}"
+    no_number = "is None on one path through {} and a number on another: give it a number on each"
 
     def __init__(self, ways, first, where, olds, region=None):
         self.ways, self.first, self.where = ways, first, where
@@ -323,7 +344,10 @@ class Merge:
             return lambda results: a
         if None in apart or any(type(x) is not type(a) for x in values):
             before = f"{default_type(a)} before the loop and " if numeric(a) else ""
-            return self.without(name, self.other_object.format(self.where, before))
+            reason = self.other_object.format(self.where, before)
+            if any(x is None for x in values) and any(map(numeric, values)):
+                reason = self.no_number.format(self.where)
+            return self.without(name, reason)
         keys = [key for key, _ in apart[0]]
         if any([key for key, _ in x] != keys for x in apart[1:]):
             return self.without(name, self.other_shape.format(self.where))
@@ -342,6 +366,8 @@ class Merge:
                 return remember(a)
             new = remade(a, items)
             close(*values, new)
+            if not isinstance(a, tuple):
+                note_merged(new, name, self.where)
             return new
 
         if self.is_certain:
@@ -749,10 +775,8 @@ class Slot:
                 return
             if fits(kind, self.type):
                 return
-        raise _Poison(
-            f"changes its type in the loop: it is {self.type} at first and "
-            f"{f'a {kind}' if kind else own} after a round"
-        )
+        after = own if kind is None else "an int" if kind == "int" else f"a {kind}"
+        raise _Poison(f"changes its type in the loop: it is {self.type} at first and {after} after a round")
 
 
 class Rounds(Merge):
@@ -763,6 +787,7 @@ class Rounds(Merge):
     unassigned = "has no value at the end of a round of the loop"
     other_object = "is {1}another object after a round of the loop; only values can change"
     other_shape = "changes its length or shape in the loop"
+    no_number = "is None before the loop and a number after a round: begin with a number"
 
     def __init__(self, assigned):
         #: What is carried, by place and name; of each place what gives its content from that.
@@ -915,7 +940,12 @@ class Range:
         self.start, self.stop, self.step = start, stop, step
 
     def __iter__(self):
-        raise _trace.error("iv.range() is only for `for` loops of a kernel")
+        raise _trace.error(
+            "iv.range() stands in a `for` statement, straight behind `in`: elsewhere write range(...), which is "
+            "unrolled, or store in such a loop"
+        )
+
+    __reversed__ = __iter__
 
     def values(self):
         """First index, bound and step as values, and the index's type."""

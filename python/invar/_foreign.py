@@ -20,11 +20,11 @@ import types
 import numpy as np
 
 from . import _ops, _trace
-from ._control import check_change, in_region, remember
+from ._control import check_change, check_identity, in_region, remember
 from ._errors import Error
 from ._functions import written
 from ._syntax import own
-from ._values import Elements, Value
+from ._values import Elements, Memory, Value
 
 
 def traced(args):
@@ -38,8 +38,8 @@ def _name(function):
 
 
 def _named(function):
-    module = _module(function)
-    return f"{module}.{_name(function)}" if module not in ("", "builtins", "__main__") else _name(function)
+    module = _module(function).lstrip("_")  # `_operator` is what `operator` is made of.
+    return f"{module}.{_name(function)}" if module not in ("", "builtins", "main__") else _name(function)
 
 
 def foreign(function, args, kwargs):
@@ -59,6 +59,9 @@ def foreign(function, args, kwargs):
                 raise _trace.error(t.frozen[id(x)][1])
         if in_region():
             raise _refusal(function)
+    identified = any(function is x for x in (builtins.id, builtins.hash))
+    if identified or isinstance(holder, (list, tuple, dict, set, frozenset)):
+        check_identity(*args, always=function is builtins.id)
     for x in args:
         t.reads.note(x)
     made, run = None, function
@@ -158,11 +161,13 @@ def check_iterator(items):
 
 def check_changing_method(holder, name):
     """Refuses a method that changes an object which may not change here."""
+    instead = "give a list its full length before, and assign its elements"
+    if isinstance(holder, dict):
+        instead = "make it with all its keys before, and assign their values"
     check_change(
         holder,
         f"`{name}()` changes a Python {type(holder).__name__}",
-        "give a list its full length before, and assign its elements, or keep values in "
-        "iv.thread_alloc(...)",
+        f"{instead}, or keep values in iv.thread_alloc(...)",
     )
 
 
@@ -250,7 +255,9 @@ def _is_harmless(function):
         return name not in _EFFECTS
     if isinstance(holder, type):
         return _makes_only(holder)  # A method of a class, such as `dict.fromkeys`.
-    return name in _FUNCTIONS.get(module, ()) or _module(type(function)) in ("operator", "invar")
+    if isinstance(function, (operator.attrgetter, operator.itemgetter)):
+        return True
+    return name in _FUNCTIONS.get(module, ()) or _module(type(function)) == "invar"
 
 
 def _makes_only(cls):
@@ -286,6 +293,12 @@ _OURS = {
 
 def _check_values(function, args):
     """Refuses traced values where a function of Python, NumPy or ``math`` needs numbers."""
+    arrays = [x for x in args if isinstance(x, Memory)]
+    if arrays and (isinstance(function, np.ufunc) or _module(function).partition(".")[0] == "numpy"):
+        raise _trace.error(
+            f"np.{_name(function)}() of `{arrays[0].name}`, whose elements are known only when the kernel runs: "
+            "write a loop over iv.range(...)"
+        )
     if not traced(args):
         return
     name = getattr(function, "__name__", "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import types
 
 from . import _control, _trace
@@ -97,8 +98,10 @@ def _binder(node, name):
     return eval(compile(tree, "<call>", "eval")).__code__.replace(co_name=name)
 
 
-def generator_error(name):
-    """The exception for a function that yields."""
+def generator_error(name, flags=0):
+    """The exception for a function that yields, or whose code's flags say so."""
+    if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return _trace.error(f"`{name}` is an `async` function: kernels have no `async`")
     return _trace.error(
         f"`{name}` is a generator, which a kernel cannot run step by step: give a list instead"
     )

@@ -43,6 +43,8 @@ class Trace:
         self.made = {}
         #: Objects that may no longer change, with the sentence that says why, by their ids.
         self.frozen = {}
+        #: Objects that stand for one of several, with the sentence that says so, by their ids.
+        self.merged = {}
         #: What was taken from outside (``_reads``).
         self.reads = None
         #: The file and the node of the author's code that is running.

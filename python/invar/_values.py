@@ -317,6 +317,8 @@ _ADVICE = {
     ("**", True): "products, as in `x * x`, or convert the operands with iv.f32(...)",
     ("//", False): "iv.floor(a / b) or iv.trunc(a / b)",
 }
+#: Operators of numbers, which bools are not.
+_OF_NUMBERS = {"+", "-", "*", "/", "//", "%", "**", "<<", ">>"}
 
 
 def binary(name, a, b, symbol):
@@ -336,6 +338,8 @@ def binary(name, a, b, symbol):
     if symbol == "%" and ty.is_float:
         name = "fmod"
     weak = None if t.dialect else weak_of((a, b))
+    if ty.is_bool and symbol in _OF_NUMBERS:
+        raise _trace.error(f"{what} of bools: convert them with iv.i32(...)")
     result = op(name, [to_type(a, ty, what), to_type(b, ty, what)])
     if not result.type.is_bool:
         result.weak = weak
@@ -481,10 +485,9 @@ class Value(_Still):
         return op("matrix_multiply", [self, other])
 
     __bool__ = refuses(
-        "a traced value is used as a Python condition: only `if`, `while`, `and`, `or`, `not` "
-        "and conditional expressions of a kernel or of a function it calls become branches; here Python "
-        "compares for itself, as it does for lists and tuples, in its own functions and in generators: "
-        "compare the parts one by one, in the kernel's own code"
+        "a traced value is used as a Python condition, by code that is not the kernel's: Python compares lists, "
+        "tuples and dataclasses by itself, and so do functions such as sorted() and filter(); compare the parts "
+        "one by one in the kernel's own code"
     )
     __index__ = refuses(
         "a traced value is used where Python needs a number at compile time; for a loop write "
@@ -777,7 +780,7 @@ class Memory(_Still):
             advice = f": its length is iv.buffer_length({self.name})"
         raise no_attribute(f"the array `{self.name}`", name, advice)
 
-    __iter__ = refuses("`{0.name}` cannot be iterated: write iv.range(len) and index it")
+    __iter__ = refuses("`{0.name}` cannot be iterated: write iv.range(len({0.name})) and index it")
     __bool__ = refuses("`{0.name}` is an array, not a condition")
     __delitem__ = refuses("an element of `{0.name}` cannot be deleted: store another value")
 

@@ -358,7 +358,7 @@ def filters(out: I):
     out[0] = len([k for k in range(4) if thread() > k])
 
 
-@says(r"here Python compares for itself, as it does for lists and tuples")
+@says(r"Python compares lists, tuples and dataclasses by itself")
 def comparisons_of_lists(out: I):
     out[0] = 1 if [1, thread()] == [1, 3] else 2
 

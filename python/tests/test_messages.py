@@ -3,6 +3,7 @@
 Each must be refused at a line of its own body.
 """
 
+import contextlib
 import dis
 import math
 import re
@@ -431,7 +432,7 @@ def ranges_without_a_step(x: F):
         x[i] = 1.0
 
 
-@says(r"iv\.range\(\) is only for `for` loops of a kernel")
+@says(r"iv\.range\(\) stands in a `for` statement, straight behind `in`: .* range\(\.\.\.\)")
 def ranges_in_lists(x: F):
     for i in list(iv.range(4)):
         x[i] = 1.0
@@ -467,7 +468,7 @@ def bools_that_become_numbers(x: I):
     x[0] = iv.i32(v)
 
 
-@says(r"`v` is another object on each path")
+@says(r"`v` is a different object on each path")
 def objects_that_differ(x: F, y: F):
     v = x
     if x[0] > 1:
@@ -484,6 +485,75 @@ def text_that_changes_in_a_loop(x: F):
         name = "b"
 
 
+@says(r"`best` is None before the loop and a number after a round: begin with a number")
+def none_before_a_loop(x: I):
+    best = None
+    for i in iv.range(4):
+        if best is None or x[i] > best:
+            best = x[i]
+    x[0] = best
+
+
+@says(r"`best` is None on one path through the `if` on line \d+ and a number on another")
+def none_before_a_branch(x: I):
+    best = None
+    if x[0] > 1:
+        best = x[0]
+    x[0] = best
+
+
+@says(r"`v` changes its type in the loop: it is bool at first and an int after a round")
+def bools_that_become_numbers_in_a_loop(x: I):
+    v = False
+    for i in iv.range(4):
+        v = 1
+    x[0] = v
+
+
+@says(r"`\+` of bools: convert them with iv\.i32\(")
+def sums_of_bools(x: I):
+    x[0] = (x[1] > 0) + (x[2] > 0)
+
+
+@says(r"`update\(\)` changes a Python dict in a branch .*: make it with all its keys before")
+def dicts_that_grow(x: I):
+    sums = {"a": 0}
+    if x[0] > 1:
+        sums.update(a=x[0])
+    x[0] = sums["a"]
+
+
+@contextlib.contextmanager
+def _managed():
+    yield 1
+
+
+@says(r"`_managed` is a context manager made of a generator, .*: write a class with `__enter__` and `__exit__`")
+def context_managers_made_of_generators(x: I):
+    with _managed():
+        x[0] = 1
+
+
+async def _later():
+    return 1
+
+
+@says(r"`_later` is an `async` function: kernels have no `async`")
+def calls_of_coroutines(x: I):
+    _later()
+
+
+@says(r"np\.sum\(\) of `x`, whose elements are known only when the kernel runs: write a loop over iv\.range")
+def functions_of_numpy_for_arrays_of_the_kernel(x: F):
+    x[0] = np.sum(x)
+
+
+@says(r"iv\.range\(\) stands in a `for` statement, straight behind `in`")
+def ranges_in_reverse(x: F):
+    for i in reversed(iv.range(4)):
+        x[i] = 1.0
+
+
 @says(r"`pair` differs in its length or shape")
 def tuples_that_differ(x: F):
     pair = (x[0], x[1])
@@ -497,7 +567,7 @@ def conditional_expressions(x: F, y: I):
     x[0] = x[0] if x[1] > 0 else y[0]
 
 
-@says(r"^the value of the conditional expression is another object on each path")
+@says(r"^the value of the conditional expression is a different object on each path")
 def lists_of_conditional_expressions_that_change(x: F):
     a, b = [x[0]], [x[1]]
     c = a if x[1] > 0 else b

@@ -5,6 +5,7 @@ change it says so, naming what changes.
 """
 
 import collections
+import operator
 import re
 import types
 from dataclasses import dataclass
@@ -249,7 +250,7 @@ def a_name_of_a_list_that_is_rebound(i, _):
     return acc[0] * 100 + acc[1] + first[0] + 10 * first[1]
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def a_list_that_is_rebound_and_changed(i, _):
     acc = [1, 2]
     for j in _.range(i):
@@ -260,7 +261,7 @@ def a_list_that_is_rebound_and_changed(i, _):
     return acc[0] * 100 + acc[1]
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def a_list_that_one_branch_rebinds(i, _):
     acc = TOTALS[:]
     acc[0] = acc[1] = 3
@@ -270,7 +271,7 @@ def a_list_that_one_branch_rebinds(i, _):
     return acc[0] + 100 * acc[1]
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def lists_that_each_branch_makes(i, _):
     if i > 3:
         row = Pair([1, i], 2)
@@ -281,7 +282,7 @@ def lists_that_each_branch_makes(i, _):
     return row.a[0] + 10 * row.a[1] + 100 * row.b
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def two_lists_that_change_places(i, _):
     one, two = [1, i], [3, 4]
     for j in _.range(i):
@@ -292,7 +293,7 @@ def two_lists_that_change_places(i, _):
     return one[0] + 10 * one[1] + 100 * two[0] + 1000 * two[1]
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def a_function_that_returns_a_list_made_on_each_path(i, _):
     def pick():
         if i > 3:
@@ -314,7 +315,7 @@ def one_of_two_lists_that_is_only_read(i, _):
     return chosen[0] * 100 + chosen[1] * 10 + a[0] + b[1]
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def a_name_that_a_branch_changes_and_rebinds(i, _):
     a, b = [i, 1], [2, i]
     d = a
@@ -348,7 +349,7 @@ def objects_of_a_list_in_turn_in_a_branch(i, _):
     return pairs[0].a * 10 + pairs[1].a
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def one_of_two_rows_in_each_branch(i, _):
     rows = [[i, 1], [2, 3]]
     if i > 4:
@@ -375,7 +376,7 @@ def one_of_two_entries_of_a_dict_in_each_branch(i, _):
     return state["a"][0] * 100 + state["b"][0]
 
 
-@refuses(r"is another object on each path through .*, so it can only be read behind it")
+@refuses(r"is a different object on each path through .*, so it can only be read behind it")
 def tuples_of_one_of_two(i, _):
     a, b = [i], [1]
     if i > 4:
@@ -738,12 +739,12 @@ def test_what_a_branch_changes_and_rebinds_is_not_lost():
             c = [i, i]
         return h[0][1] + c[0]
 
-    refused(unnamed, r"`c` is another object on each path through the `if` on line \d+")
+    refused(unnamed, r"`c` is a different object on each path through the `if` on line \d+")
 
 
 @pytest.mark.parametrize("function, name", SHARED)
 def test_objects_with_two_names_do_not_change_behind_a_merge(function, name):
-    what = r"is another object on each path through .*, so it can only be read behind it: change it"
+    what = r"is a different object on each path through .*, so it can only be read behind it: change it"
     # What has no name in the code is not quoted.
     quoted = name if " " in name else f"`{name}`"
     refused(function, f"{re.escape(quoted)} {what}")
@@ -805,6 +806,149 @@ def test_iterators_cannot_move_on():
         return v
 
     refused(g, "an iterator moves on in a branch or loop of the kernel, .* into a list")
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda values, it: 2 in it,
+        lambda values, it: values.__iadd__(it),
+        pytest.param(lambda values, it: operator.methodcaller("extend", it)(values), id="methodcaller"),
+    ],
+)
+def test_iterators_do_not_move_on_by_operators(take):
+    def f(i):
+        it = iter([1, 2, 3])
+        if i > 3:
+            take([], it)
+        return len(list(it))
+
+    refused(f, "an iterator moves on in a branch or loop|methodcaller.* is called in a branch or loop")
+
+    def in_place(i):
+        it = iter([1, 2, 3])
+        if i > 3:
+            values = []
+            values += it
+        return len(list(it))
+
+    refused(in_place, "an iterator moves on in a branch or loop")
+
+    def a_slice(i):
+        it = iter([1, 2, 3])
+        if i > 3:
+            values = []
+            values[:] = it
+        return len(list(it))
+
+    refused(a_slice, "an iterator moves on in a branch or loop")
+
+
+WHICH = r"`c` is a different object on each path through the `if` on line \d+, and which one is known only when"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda a, b, c: c is a,
+        lambda a, b, c: b is not c,
+        lambda a, b, c: c == a,
+        lambda a, b, c: c in [a],
+        lambda a, b, c: c in {a: 1},
+        lambda a, b, c: [a, b].count(c) == 1,
+        lambda a, b, c: {a: 1}.get(c) == 1,
+        lambda a, b, c: id(c) == id(a),
+    ],
+)
+def test_which_object_one_is_behind_a_branch_is_not_known(asked):
+    class Node:
+        def __init__(self, v):
+            self.v = v
+
+    def f(i):
+        a, b = Node(1), Node(2)
+        c = a
+        if i > 3:
+            c = b
+        return 1 if asked(a, b, c) else 2
+
+    refused(f, WHICH)
+
+
+def test_that_an_object_is_one_is_known_behind_a_branch():
+    class Node:
+        def __init__(self, v):
+            self.v = v
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = iv.i32(iv.thread_position_in_grid("x"))
+        a, b = Node(1), Node(2)
+        c = a
+        if i > 3:
+            c = b
+        d = c
+        known = c is d and c is not None and a is not b and a in [a, b] and c == c
+        out[i] = c.v if known else 0
+
+    out = np.zeros(N, np.int32)
+    k[N, N](out)
+    assert out.tolist() == [1 + (i > 3) for i in range(N)]
+
+
+def test_attributes_of_inner_functions_are_not_assigned_in_a_branch():
+    def f(i):
+        def inner():
+            return 1
+
+        inner.calls = 0
+        if i > 3:
+            inner.calls = 5
+        return inner.calls
+
+    refused(f, "the attribute `calls` of a function is assigned in a branch or loop of the kernel")
+
+
+def test_membership_asks_the_authors_iterator():
+    class Asked:
+        def __init__(self):
+            self.times = 0
+
+        def __iter__(self):
+            self.times += 1
+            return iter([1, 2, 3])
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = iv.i32(iv.thread_position_in_grid("x"))
+        asked = Asked()
+        if i > 3:
+            if 2 in asked:
+                asked.times += 10
+        out[i] = asked.times
+
+    out = np.zeros(N, np.int32)
+    k[N, N](out)
+    assert out.tolist() == [11 * (i > 3) for i in range(N)]
+
+
+def test_an_object_that_answers_to_every_name_is_no_kernel():
+    class Every:
+        def __getattr__(self, name):
+            return len(name)
+
+        def __call__(self, v):
+            return v * 2
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = iv.i32(iv.thread_position_in_grid("x"))
+        every = Every()
+        out[i] = every(i) + every.abc
+
+    out = np.zeros(N, np.int32)
+    k[N, N](out)
+    assert out.tolist() == [2 * i + 3 for i in range(N)]
 
 
 def test_lists_that_two_names_share_keep_their_length():

@@ -213,7 +213,7 @@ def an_object_far_in(w, i):
     return w["tree"].kids[1].kids[2].v
 
 
-@refused(r"`_operator\.setitem\(\)` is called in a branch or loop")
+@refused(r"`operator\.setitem\(\)` is called in a branch or loop")
 def a_function_that_is_compiled(w, i):
     heap = w["byname"]["k7"]["b"]
     if i > 3:
@@ -321,7 +321,7 @@ def a_list_that_is_made_again(w, i):
     return row[0]
 
 
-@refused(r"`_heapq\.heapreplace\(\)` is called in a branch or loop")
+@refused(r"`heapq\.heapreplace\(\)` is called in a branch or loop")
 def a_heap(w, i):
     heap = w["byname"]["k9"]["b"]
     if i > 3:
@@ -346,7 +346,7 @@ def an_in_place_operator(w, i):
     return row[20]
 
 
-@refused(r"`_operator\.setitem\(\)` is called in a branch or loop")
+@refused(r"`operator\.setitem\(\)` is called in a branch or loop")
 def a_partial_call(w, i):
     put = functools.partial(operator.setitem, w["rows"][4])
     if i > 3:
