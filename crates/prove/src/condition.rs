@@ -14,6 +14,8 @@ use crate::value::{LARGEST_TEXTURE, LARGEST_THREADGROUP, MOST_LEVELS, range};
 const MOST_THREADS: u64 = LARGEST_THREADGROUP as u64;
 /// Products of three are made of so many numbers.
 const MOST_SIDES: usize = 8;
+/// No number of a launch is larger, nor is one below 0 further from it.
+const LARGEST_MULTIPLE: i128 = 1 << 64;
 /// No condition asks for more elements by their number alone.
 const MOST_USUAL: i128 = 1 << 20;
 
@@ -102,6 +104,17 @@ pub enum Condition {
     Together(Term, Term, i128),
 }
 
+/// The least and the largest number of an integer parameter.
+fn argument_range(subject: &Subject<'_>, place: usize) -> (i128, i128) {
+    match &subject.kernel.params[place].kind {
+        ParamKind::Scalar { value } => match subject.kernel.ty(*value).scalar() {
+            Some(scalar) => range(scalar),
+            None => (0, 0),
+        },
+        _no_value => (0, 0),
+    }
+}
+
 impl Number {
     /// What a launch says that it is.
     pub fn of(self, launch: &Launch) -> Option<i128> {
@@ -147,15 +160,8 @@ impl Number {
             Number::Groups(d) => subject.groups(q, d),
             Number::Threadgroup(d) => subject.full_size(q, d),
             Number::Argument(i) => {
-                let param = &subject.kernel.params[i];
-                let (low, high) = match &param.kind {
-                    ParamKind::Scalar { value } => match subject.kernel.ty(*value).scalar() {
-                        Some(scalar) => range(scalar),
-                        None => (0, 0),
-                    },
-                    _no_value => (0, 0),
-                };
-                q.symbol(&format!("%{}", param.name), low, high)
+                let (low, high) = argument_range(subject, i);
+                q.symbol(&format!("%{}", subject.kernel.params[i].name), low, high)
             }
             Number::Constant(i) => {
                 let constant = &subject.module.function_constants[i];
@@ -241,11 +247,13 @@ impl Condition {
     /// one another then stay so where both are divided. Before anything else is said.
     pub fn prepare(&self, subject: &Subject<'_>, place: usize, q: &mut Query) {
         if let Condition::Multiple(number, of) = self {
-            let most = match number {
-                Number::Argument(_)
-                | Number::Constant(_)
-                | Number::Grid(_)
-                | Number::Texels(..) => 1 << 64,
+            let bounds = match number {
+                // What is below 0 may be a multiple, too.
+                Number::Argument(i) => argument_range(subject, *i),
+                Number::Constant(i) => range(subject.module.function_constants[*i].scalar),
+                // One thread: no number that is written as another.
+                Number::Grid(d) if subject.unused[*d as usize] => return,
+                Number::Grid(_) | Number::Texels(..) => (0, LARGEST_MULTIPLE),
                 // Of these more is said where they are first spoken of.
                 Number::Groups(_)
                 | Number::Threadgroup(_)
@@ -253,7 +261,7 @@ impl Condition {
                 | Number::Levels(_)
                 | Number::Field(..) => return,
             };
-            q.write_as_times(&number.key(subject), *of, most / of, place);
+            q.write_as_times(&number.key(subject), *of, bounds, place);
         }
     }
 
@@ -277,7 +285,7 @@ impl Condition {
             Condition::Multiple(number, of) => {
                 let form = number.form(subject, q);
                 let key = format!("{number:?} in multiples of {of}");
-                let quotient = q.symbol(&key, 0, 1 << 64);
+                let quotient = q.symbol(&key, -LARGEST_MULTIPLE, LARGEST_MULTIPLE);
                 Formula::eq(&form, &quotient.form.times(*of)?)
             }
         }

@@ -90,12 +90,19 @@ impl Query {
         self.said.insert(key.to_string())
     }
 
-    /// Writes a number as so many times another, which is at most `most` and not negative: a condition,
-    /// by its place, says that it is a multiple. Nothing may have been said of it.
-    pub fn write_as_times(&mut self, key: &str, of: i128, most: i128, condition: usize) {
+    /// Writes a number within bounds as so many times another: a condition, by its place, says that it is a
+    /// multiple. Nothing may have been said of it.
+    pub fn write_as_times(
+        &mut self,
+        key: &str,
+        of: i128,
+        (low, high): (i128, i128),
+        condition: usize,
+    ) {
         if !self.times.contains_key(key) && !self.symbols.contains_key(key) {
             let quotient = self.problem.names.len() as Var;
-            self.symbol(&format!("{key} in multiples of {of}"), 0, most);
+            let name = format!("multiples of {of}: {key}");
+            self.symbol(&name, low.div_euclid(of), high.div_euclid(of));
             self.times
                 .insert(key.to_string(), (of, quotient, condition));
         }

@@ -378,7 +378,8 @@ impl Subject<'_> {
     fn key(&self, q: &Query, t: &Thread, value: Value, what: &str) -> String {
         let scope = self.scope(q, t, self.uniformity.of(value));
         let loops = self.rounds_key(t, &self.shape.loops_of(value));
-        format!("{scope} {}{what}{loops}", self.kernel.value_name(value))
+        // By its number: names may be anything, that of a number without a name too.
+        format!("{scope} %{}{what}{loops}", value.0)
     }
 
     /// Any value of its type.
