@@ -291,6 +291,12 @@ MUTANTS = [
      "(Way::new(), vec![index.form.clone()]);",
      "(Way::new(), vec![if BROKEN { Linear::constant(0) } else { index.form.clone() }]);"),
     # Quotients of sums.
+    ("near-quotients-are-one-step-apart", QUERY,
+     "let least = Linear::constant(apart.div_euclid(divisor));",
+     "let least = Linear::constant(apart.div_euclid(divisor) + i128::from(BROKEN));"),
+    ("near-quotients-are-equal", QUERY,
+     "let most = Linear::constant(-(-apart).div_euclid(divisor));",
+     "let most = Linear::constant(-(-apart).div_euclid(divisor) - i128::from(BROKEN));"),
     ("what-is-divided-is-left-out", VALUE,
      "form: whole.plus(1, &quotient.form)?,",
      "form: if BROKEN { whole } else { whole.plus(1, &quotient.form)? },"),

@@ -58,6 +58,8 @@ pub struct Query {
     divided: BTreeSet<usize>,
     /// Loads of what the dispatch does not write, by the way into the element: where, and the value.
     pub loads: BTreeMap<(Memory, Way), Loads>,
+    /// Quotients, by what is divided by, a constant: of what, and the quotient, rounded down.
+    floors: BTreeMap<i128, Vec<(Linear, Linear)>>,
     /// Levels of textures, by the direction: the level, and how many texels it has.
     pub levels: BTreeMap<(Memory, Dim), Vec<(Linear, Linear)>>,
     /// Whether the two threads are of one threadgroup.
@@ -132,6 +134,25 @@ impl Query {
         });
         let mentioned = times.map(|(.., condition)| *condition);
         mentioned.chain(self.divided.iter().copied()).collect()
+    }
+
+    /// Says how far a quotient is from those of numbers that are a constant further, such as that of the next round:
+    /// floor((a + c) / d) - floor(a / d) is floor(c / d), or one more.
+    pub fn say_near(&mut self, divisor: i128, of: &Linear, quotient: &Linear) {
+        let others = self.floors.entry(divisor).or_default();
+        others.push((of.clone(), quotient.clone()));
+        let others = others[..others.len() - 1].to_vec();
+        for (other, its) in others {
+            let Some(apart) = of.plus(-1, &other).and_then(|form| form.as_constant()) else {
+                continue;
+            };
+            let least = Linear::constant(apart.div_euclid(divisor));
+            let most = Linear::constant(-(-apart).div_euclid(divisor));
+            if let Some(steps) = quotient.plus(-1, &its) {
+                self.say(Formula::le(&least, &steps));
+                self.say(Formula::le(&steps, &most));
+            }
+        }
     }
 
     /// Notes that a form is a multiple of what is divided by, so that no fact about the remainder speaks of it.

@@ -843,6 +843,7 @@ impl Subject<'_> {
             if let Some((sum, ..)) = &parts {
                 q.say(Formula::eq(&quotient.form, &sum.form));
             }
+            q.say_near(divisor, &a.form, &quotient.form);
         }
         if let Some((_, rest, _)) = parts {
             // One number is multiplied further more easily than a sum.
