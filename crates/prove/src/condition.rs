@@ -515,6 +515,8 @@ pub struct Vocabulary {
     pub widths: Vec<i128>,
     /// Buffers whose lengths it asks for.
     pub lengths: Vec<Number>,
+    /// Lengths of threadgroup parameters.
+    pub shared: Vec<Number>,
     /// How many levels have those that it reaches by a constant.
     pub levels: i128,
 }
@@ -567,6 +569,9 @@ impl Vocabulary {
                 lengths.push(Number::Length(i as usize));
             }
         });
+        let params = subject.kernel.params.iter().enumerate();
+        let shared = params.filter(|(_, p)| matches!(p.kind, ParamKind::Threadgroup { .. }));
+        let shared = shared.map(|(i, _)| Number::Length(i)).collect();
         let mut levels = 1;
         subject.kernel.for_each_inst(&mut |inst| {
             if let InstKind::Texture {
@@ -589,6 +594,7 @@ impl Vocabulary {
             constants,
             widths,
             lengths,
+            shared,
             levels,
         }
     }
@@ -630,6 +636,20 @@ impl Vocabulary {
             seen.push(*f);
             new
         });
+        // What threads of a threadgroup share has elements for these, however many threadgroups there are.
+        if self.shared.contains(&room) {
+            let size = |d: &Dim| Number::Threadgroup(*d);
+            let sizes: Vec<Number> = self.dims.iter().map(size).collect();
+            let mut own: Vec<Term> = Vec::new();
+            for factor in &factors {
+                own.extend(sizes.iter().map(|n| Term::of(*factor, [*n])));
+            }
+            for (i, a) in sizes.iter().enumerate() {
+                own.extend(sizes[i + 1..].iter().map(|b| Term::of(1, [*a, *b])));
+            }
+            own.append(&mut terms);
+            terms = own;
+        }
         let products = numbers.clone();
         let mut by_constants: Vec<i128> = self.constants.clone();
         for w in &self.widths {

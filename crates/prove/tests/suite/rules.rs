@@ -210,6 +210,54 @@ fn strides_that_may_wrap_need_a_condition() {
 }
 
 #[test]
+fn what_a_threadgroup_shares_is_as_long_as_it_has_threads() {
+    let source = "kernel @k(%x: device read f32, %y: device write f32, %s: threadgroup f32) {
+        %i = thread_position_in_grid x
+        %t = thread_position_in_threadgroup x
+        %g = threadgroup_position_in_grid x
+        %n = threads_per_threadgroup x
+        %zero = const u32 0
+        %two = const u32 2
+        %v = load %x[%i]
+        store %s[%t], %v
+        barrier threadgroup [threadgroup]
+        %half = div %n, %two
+        %end = loop carry(%step = %half) {
+            %done = eq %step, %zero
+            if %done { break %step }
+            %low = lt %t, %step
+            if %low {
+                %other = add %t, %step
+                %a = load %s[%t]
+                %b = load %s[%other]
+                %c = add %a, %b
+                store %s[%t], %c
+            }
+            barrier threadgroup [threadgroup]
+            %next = div %step, %two
+            yield %next
+        }
+        %is_first = eq %t, %zero
+        if %is_first {
+            %sum = load %s[%zero]
+            store %y[%g], %sum
+        }
+    }
+    ; run: @k(x = iota(8), y = zeros(2), s = length(4)) grid(8) threadgroup(4)
+    ";
+    let report = inferred(source);
+    assert_eq!(report.verdict, Verdict::Proved, "{:?}", report.doubts);
+    assert!(
+        report
+            .texts
+            .iter()
+            .any(|t| t == "threadgroup.x <= length(s)"),
+        "{:?}",
+        report.texts
+    );
+}
+
+#[test]
 fn a_dispatch_is_told_by_its_numbers_exactly() {
     let (n, m, room) = (Number::Argument(0), Number::Argument(1), Number::Length(2));
     let product = Condition::AtMost(Term::of(1, [n, m]), Term::of(1, [room]));
