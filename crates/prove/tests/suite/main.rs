@@ -10,3 +10,4 @@ mod rules;
 mod shapes;
 mod solver;
 mod soundness;
+mod within;
