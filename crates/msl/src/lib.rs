@@ -249,8 +249,9 @@ impl Library {
             .constants
             .iter()
             .filter(|c| !self.gives(c))
-            .map(|c| format!("`{}`", c.name))
+            .map(|c| c.name.clone())
             .collect();
+        t.refuse_unknown().map_err(|e| one(without_call(e)))?;
         let bound = t.declare().map_err(|e| one(without_call(e)))?;
         t.declare_lanes().map_err(|e| one(without_call(e)))?;
         t.body().map_err(|e| one(without_call(e)))?;
@@ -319,14 +320,10 @@ impl Library {
         let Some(name) = given.keys().find(|name| !known(name)) else {
             return Ok(());
         };
-        let names: Vec<String> = compiled
-            .constants
-            .iter()
-            .map(|c| format!("`{}`", c.name))
-            .collect();
+        let names: Vec<String> = compiled.constants.iter().map(|c| c.name.clone()).collect();
         let what = match names.is_empty() {
             true => "the source has none".to_string(),
-            false => format!("the source has {}", names.join(", ")),
+            false => format!("the source has {}", memory::listed(&names)),
         };
         Err(Diagnostic::error(
             Rule::FunctionConstant,

@@ -10,6 +10,7 @@ use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
 use smallvec::SmallVec;
 
 use crate::fields::size;
+use crate::needed::{is_unknown, unknown};
 use crate::objects::{Root, is_handle, odd_bits, scalar_of, written_scalar};
 use crate::translate::{Address, Done, Translator, Val, describe, pair};
 
@@ -64,6 +65,22 @@ fn position(name: &str) -> Option<(Op, bool)> {
         }
         _other => return None,
     })
+}
+
+/// At most so many names stand in a sentence.
+const LISTED: usize = 12;
+
+/// Names in a sentence, the first dozen of them.
+pub(crate) fn listed(names: &[String]) -> String {
+    let mut all: Vec<String> = names
+        .iter()
+        .take(LISTED)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if names.len() > LISTED {
+        all.push(format!("and {} more", names.len() - LISTED));
+    }
+    all.join(", ")
 }
 
 impl Translator<'_> {
@@ -183,7 +200,7 @@ impl Translator<'_> {
                 self.params.push(absent);
                 return Ok(());
             }
-            Some(_) => return Err(self.unset(&param.name)),
+            Some(_) => return Err(self.unset_param(param)),
         }
         let mut annotations = param
             .annotations
@@ -366,8 +383,7 @@ impl Translator<'_> {
                 }
                 What::Granules(self.k.alloc_threadgroup(&global.name, scalar, length))
             }
-            ("function_constant", _) => What::Unset(global.name.clone()),
-            _ if global.is_computed => What::Unset(global.name.clone()),
+            _ if is_unknown(global) => What::Unset(global.name.clone()),
             (_, Some(initial)) => {
                 let mut bytes = vec![0_u8; length as usize * granule_bytes as usize];
                 for (at, ty, bits) in initial {
@@ -688,15 +704,58 @@ impl Translator<'_> {
         }
     }
 
+    /// A parameter that is there only with a constant, which has no value.
+    fn unset_param(&self, param: &foreign::Param) -> invar_ir::Diagnostic {
+        let mut all = param.annotations.iter();
+        let condition = all.find_map(|(name, _)| name.strip_prefix("msl.if "));
+        let condition = condition.unwrap_or_default();
+        let words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let unset = words.filter(|word| self.unset.iter().any(|u| u == word));
+        self.without_value(
+            &format!(
+                "whether there is a parameter `{}` depends on `{condition}`",
+                param.name
+            ),
+            condition,
+            unset.map(String::from).collect(),
+        )
+    }
+
+    /// Refuses a kernel that needs the value of a variable that has none.
+    pub fn refuse_unknown(&mut self) -> Done<()> {
+        let Some((inst, global)) = unknown(self.f, &self.objects) else {
+            return Ok(());
+        };
+        self.at(self.f.insts[inst].location);
+        Err(self.unset(&self.f.globals[global].name))
+    }
+
+    /// The kernel needs the value of a variable that has none before it runs.
     fn unset(&self, name: &str) -> invar_ir::Diagnostic {
-        let what = match self.unset.is_empty() {
-            true => format!("`{name}` has no value before the kernel runs"),
-            false => format!(
-                "the kernel depends on `{name}`, and these function constants have no value: {}",
-                self.unset.join(", ")
+        let mut read: Vec<String> = Vec::new();
+        for (number, global) in self.f.globals.iter().enumerate() {
+            if self.objects.accesses.contains_key(&Root::Global(number)) {
+                let itself = (global.section == "function_constant").then_some(&global.name);
+                let names = global.computed_from.iter().flatten().chain(itself);
+                read.extend(names.filter(|name| self.unset.contains(name)).cloned());
+            }
+        }
+        self.without_value(&format!("the kernel depends on `{name}`"), name, read)
+    }
+
+    /// What depends on a variable, and the function constants that the kernel reads and that have no value.
+    fn without_value(&self, what: &str, name: &str, mut read: Vec<String>) -> invar_ir::Diagnostic {
+        let mut seen = std::collections::HashSet::new();
+        read.retain(|name| seen.insert(name.clone()));
+        let message = match &read[..] {
+            [] => format!("{what}, which has no value before the kernel runs"),
+            [one] if one == name => format!("{what}, a function constant without a value"),
+            _several => format!(
+                "{what}, and these function constants that the kernel reads have no value: {}",
+                listed(&read)
             ),
         };
-        invar_ir::Diagnostic::error(invar_ir::Rule::FunctionConstant, self.k.span(), what)
+        invar_ir::Diagnostic::error(invar_ir::Rule::FunctionConstant, self.k.span(), message)
             .help("give each a value with --const NAME=VALUE")
     }
 

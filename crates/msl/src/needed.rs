@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use invar_llvm::foreign::{Function, Kind, Operand, Type};
+use invar_llvm::foreign::{Function, Global, Kind, Operand, Type};
 
 use crate::objects::{Objects, Root};
 
@@ -82,6 +82,30 @@ pub(crate) fn needed(f: &Function, objects: &Objects) -> Vec<bool> {
         }
     }
     needed
+}
+
+/// A variable outside functions that has no value before the kernel runs: a function constant that nobody gave one, or
+/// one that is computed from it.
+pub(crate) fn is_unknown(global: &Global) -> bool {
+    global.section == "function_constant" || global.computed_from.is_some()
+}
+
+/// The first instruction that reads such a variable for something, and which.
+pub(crate) fn unknown(f: &Function, objects: &Objects) -> Option<(usize, usize)> {
+    let loads = (0..f.insts.len()).filter(|inst| objects.is_needed(*inst));
+    let mut reads =
+        loads.filter_map(
+            |inst| match (&f.insts[inst].kind, &f.insts[inst].operands[..]) {
+                (Kind::Load, [Operand::Global(number, _), ..]) => Some((inst, *number)),
+                _other => None,
+            },
+        );
+    reads.find(|(_, number)| is_unknown(&f.globals[*number]))
+}
+
+/// Whether a kernel needs the value of such a variable.
+pub(crate) fn needs_unknown(f: &Function) -> bool {
+    unknown(f, &Objects::of(f)).is_some()
 }
 
 /// The instructions in an operand.

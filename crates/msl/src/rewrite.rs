@@ -267,7 +267,7 @@ impl Rewriter<'_> {
                     } else {
                         let condition = argument.unwrap_or("true");
                         annotations.push(format!(
-                            "annotate(\"msl.function_constant\", __builtin_constant_p({condition}) ? (int)(bool)({condition}) : 2)"
+                            "annotate(\"msl.function_constant\", __builtin_constant_p({condition}) ? (int)(bool)({condition}) : 2), annotate(\"msl.if {condition}\")"
                         ));
                     }
                 }

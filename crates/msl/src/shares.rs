@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
-use invar_llvm::foreign::{Function, Module, function_name};
+use invar_llvm::foreign::{Function, Module, Unread, function_name};
+
+use crate::needed::needs_unknown;
 
 /// For one thread more there is at least so much IR, since each reads all of it. That of a kernel with the headers is
 /// a few hundred kilobytes.
@@ -107,7 +109,20 @@ fn make(ir: &[u8], asked: Option<&str>, share: Share, to: &SyncSender<Message>) 
         if share.number == 0 && to.send(Message::Names(names.clone())).is_err() || own.is_empty() {
             return Ok(());
         }
-        module.functions(&own, &mut |function| {
+        let mut symbols = own.iter();
+        module.functions(&own, &mut |mut function| {
+            let symbol = symbols.next();
+            // Passes go on where nothing comes of what has no value.
+            if let (Ok(read), Some(symbol)) = (&function, symbol)
+                && read.reads_unknown
+                && !needs_unknown(read)
+            {
+                function = match Module::read(ir).map(|module| module.function(symbol)) {
+                    Ok(Ok(whole)) => Ok(whole),
+                    Ok(Err(Unread::Loops(loops))) => Err(loops),
+                    Ok(Err(Unread::Failed(_))) | Err(_) => function,
+                };
+            }
             to.send(Message::Kernel(Box::new(function))).is_ok()
         })
     });

@@ -24,7 +24,7 @@ use inkwell::llvm_sys::transforms::pass_builder::{
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
 use super::debug::Debug;
-use super::read::{self, Params};
+use super::read::{self, Params, variable_name};
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
 use super::{Function, unroll};
 
@@ -113,13 +113,13 @@ impl Module {
         all
     }
 
-    /// One function with every call inlined; the module is used up.
+    /// One function with every call inlined, whatever it reads; the module is used up.
     ///
     /// # Errors
     /// There is no such function, it has more than [`MAX_LOOPS`] loops, or a pass failed.
     pub fn function(self, name: &str) -> Result<Function, Unread> {
         let mut found = Err(Unread::Failed(no_function(name)));
-        self.functions(&[name], &mut |function| {
+        self.pass(&[name], true, &mut |function| {
             found = function.map_err(Unread::Loops);
             true
         })?;
@@ -129,11 +129,22 @@ impl Module {
     /// Functions with every call inlined, which are given one by one, in the order of their names, as long as the
     /// taker wants more: or how many loops one has, if these are more than [`MAX_LOOPS`]. The module is used up.
     ///
+    /// Of one that reads a variable without a value the loops stay, and it says so ([`Function::reads_unknown`]).
+    ///
     /// # Errors
     /// A function is not there, or a pass failed.
     pub fn functions(
         self,
         names: &[&str],
+        take: &mut dyn FnMut(Result<Function, usize>) -> bool,
+    ) -> Result<(), String> {
+        self.pass(names, false, take)
+    }
+
+    fn pass(
+        self,
+        names: &[&str],
+        is_whole: bool,
         take: &mut dyn FnMut(Result<Function, usize>) -> bool,
     ) -> Result<(), String> {
         // SAFETY: all values are of this module, and none is used after it was erased.
@@ -167,28 +178,40 @@ impl Module {
             ))?;
             // No pass changes what has too many loops, for that takes long.
             let left_alone = self.attribute(c"optnone");
+            let index = LLVMAttributeFunctionIndex;
+            let leave_alone = |function| LLVMAddAttributeAtIndex(function, index, left_alone);
             let mut too_many: HashMap<LLVMValueRef, usize> = HashMap::new();
+            let mut unknown: HashSet<LLVMValueRef> = HashSet::new();
             for function in params.keys() {
                 let loops = unroll::loops(*function);
                 if loops > MAX_LOOPS {
                     too_many.insert(*function, loops);
-                    LLVMAddAttributeAtIndex(*function, LLVMAttributeFunctionIndex, left_alone);
+                    leave_alone(*function);
+                } else if !is_whole && reads_unknown(*function, &computed) {
+                    unknown.insert(*function);
+                    leave_alone(*function);
                 } else {
                     unroll::loops_over_registers(self.context, *function);
                 }
             }
-            for _ in 0..ROUNDS {
-                self.run(&format!(
-                    "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
-                     loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
-                ))?;
-            }
+            self.write_loops_out(
+                params
+                    .keys()
+                    .filter(|f| !too_many.contains_key(f) && !unknown.contains(f)),
+                leave_alone,
+            )?;
             params.retain(|function, _| !too_many.contains_key(function));
+            for function in params.keys() {
+                LLVMRemoveEnumAttributeAtIndex(*function, index, kind_of(c"optnone"));
+            }
             self.run(&format!(
                 "function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,{SIMPLIFY},loop-simplify,lcssa)"
             ))?;
             for function in kept {
-                let read = |params| read::function(&self, function, params, &computed);
+                let read = |params| Function {
+                    reads_unknown: unknown.contains(&function),
+                    ..read::function(&self, function, params, &computed)
+                };
                 let loops = too_many.get(&function).copied().unwrap_or_default();
                 if !take(params.get(&function).map(read).ok_or(loops)) {
                     break;
@@ -198,21 +221,66 @@ impl Module {
         }
     }
 
-    /// The variables to which code gives a value that runs before everything else.
-    unsafe fn computed(&self) -> HashSet<String> {
-        let mut all = HashSet::new();
+    /// Writes loops out, of functions that are left alone as soon as it makes nothing more of them.
+    unsafe fn write_loops_out<'f>(
+        &self,
+        functions: impl Iterator<Item = &'f LLVMValueRef>,
+        leave_alone: impl Fn(LLVMValueRef),
+    ) -> Result<(), String> {
+        // SAFETY: as in `pass`.
+        unsafe {
+            let mut open: Vec<(LLVMValueRef, usize)> =
+                functions.map(|f| (*f, unroll::loops(*f))).collect();
+            for _ in 0..ROUNDS {
+                self.run(&format!(
+                    "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
+                     loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
+                ))?;
+                // Where no loop was written out, no more is known of the others than before.
+                open.retain_mut(|(function, loops)| {
+                    let before = std::mem::replace(loops, unroll::loops(*function));
+                    let goes_on = *loops > 0 && *loops != before;
+                    if !goes_on {
+                        leave_alone(*function);
+                    }
+                    goes_on
+                });
+                if open.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables to which code gives a value that runs before everything else, by their names for LLVM, and what it
+    /// reads for that, by the names that it was written with.
+    unsafe fn computed(&self) -> HashMap<String, Vec<String>> {
+        let mut all: HashMap<String, Vec<String>> = HashMap::new();
         // SAFETY: as in `functions`.
         unsafe {
             let mut function = LLVMGetFirstFunction(self.module);
             while !function.is_null() {
                 if name_of(function).starts_with("__cxx_global_var_init") {
+                    let (mut stored, mut read) = (Vec::new(), Vec::new());
                     for_each(function, |inst| {
-                        if LLVMGetInstructionOpcode(inst) == LLVMOpcode::LLVMStore
-                            && let Some(global) = global_of(LLVMGetOperand(inst, 1))
-                        {
-                            all.insert(name_of(global));
-                        }
+                        let (names, operand) = match LLVMGetInstructionOpcode(inst) {
+                            LLVMOpcode::LLVMStore => (&mut stored, 1),
+                            LLVMOpcode::LLVMLoad => (&mut read, 0),
+                            _other => return,
+                        };
+                        names.extend(global_of(LLVMGetOperand(inst, operand)).map(|g| name_of(g)));
                     });
+                    // One that was computed before stands for what it is computed from.
+                    let mut from = Vec::new();
+                    for name in read {
+                        match all.get(&name) {
+                            Some(earlier) => from.extend(earlier.iter().cloned()),
+                            None => from.push(variable_name(&name)),
+                        }
+                    }
+                    from.dedup();
+                    all.extend(stored.into_iter().map(|name| (name, from.clone())));
                 }
                 function = LLVMGetNextFunction(function);
             }
@@ -323,6 +391,26 @@ impl Drop for Module {
             LLVMContextDispose(self.context);
         }
     }
+}
+
+/// Whether a function reads a variable outside functions that has no value in the module, or one that is computed.
+///
+/// # Safety
+/// It is a function.
+unsafe fn reads_unknown(function: LLVMValueRef, computed: &HashMap<String, Vec<String>>) -> bool {
+    let mut found = false;
+    // SAFETY: the caller's promise; the first operand of a load is an address.
+    unsafe {
+        for_each(function, |inst| {
+            if LLVMGetInstructionOpcode(inst) == LLVMOpcode::LLVMLoad
+                && let Some(global) = global_of(LLVMGetOperand(inst, 0))
+            {
+                found |=
+                    LLVMGetInitializer(global).is_null() || computed.contains_key(&name_of(global));
+            }
+        });
+    }
+    found
 }
 
 /// The number of an attribute.

@@ -1,6 +1,6 @@
 //! From LLVM's values to plain data.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::{CStr, c_uint};
 use std::slice;
 
@@ -37,7 +37,7 @@ use super::{
 
 struct Reader<'a> {
     layout: LLVMTargetDataRef,
-    computed: &'a HashSet<String>,
+    computed: &'a HashMap<String, Vec<String>>,
     insts: HashMap<LLVMValueRef, usize>,
     params: HashMap<LLVMValueRef, usize>,
     globals: HashMap<LLVMValueRef, usize>,
@@ -61,7 +61,7 @@ pub(super) unsafe fn function(
     module: &Module,
     function: LLVMValueRef,
     params: &Params,
-    computed: &HashSet<String>,
+    computed: &HashMap<String, Vec<String>>,
 ) -> Function {
     let mut debug = Debug::new(module.context);
     // SAFETY: the caller's promise; everything is asked of values of the kind that the question is for.
@@ -338,7 +338,7 @@ impl Reader<'_> {
                 size_bytes: self.size(of),
                 is_constant: LLVMIsGlobalConstant(value) != 0,
                 initial: known.then_some(scalars),
-                is_computed: self.computed.contains(&symbol),
+                computed_from: self.computed.get(&symbol).cloned(),
                 name: variable_name(&symbol),
             });
         }
@@ -443,7 +443,7 @@ fn spelled(symbol: &str) -> Vec<&str> {
 }
 
 /// A variable's name as it was written, of one as compilers mangle it: what is spelled at its end.
-fn variable_name(symbol: &str) -> String {
+pub(super) fn variable_name(symbol: &str) -> String {
     let body = symbol.split('.').next().unwrap_or(symbol);
     let starts = body.char_indices().filter(|(at, c)| {
         let after_digit = body[..*at].ends_with(|c: char| c.is_ascii_digit());

@@ -250,8 +250,8 @@ pub struct Global {
     pub is_constant: bool,
     /// Its scalars, by their offsets in bytes, where they are known.
     pub initial: Option<Vec<(u64, Type, u64)>>,
-    /// Whether code that runs before everything else gives its value.
-    pub is_computed: bool,
+    /// Where code that runs before everything else gives its value: the variables that it reads for it.
+    pub computed_from: Option<Vec<String>>,
 }
 
 /// A function, with every call inlined that can be.
@@ -269,4 +269,6 @@ pub struct Function {
     pub locations: Vec<Location>,
     /// Where the function was written.
     pub location: Option<usize>,
+    /// Whether it reads a variable without a value, so that its loops were left as they are.
+    pub reads_unknown: bool,
 }

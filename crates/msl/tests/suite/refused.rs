@@ -148,3 +148,76 @@ fn more_loops_than_passes_get_through_are_refused() {
     );
     assert!(library.kernels(Some("some")).is_ok());
 }
+
+#[test]
+fn a_refusal_names_the_constants_that_the_kernel_reads() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let constants: String = (0..30)
+        .map(|n| format!("constant int c{n} [[function_constant({n})]];\n"))
+        .collect();
+    let sum = |numbers: std::ops::Range<u32>| {
+        let all: Vec<String> = numbers.map(|n| format!("c{n}")).collect();
+        all.join(" + ")
+    };
+    let library = Library {
+        name: "constants.metal".to_string(),
+        text: format!(
+            "#include <metal_stdlib>\nusing namespace metal;\n{constants}\
+             constant int both = c3 + c4;\n\
+             kernel void two(device int *y) {{ y[0] = c1 + c2; }}\n\
+             kernel void one(device int *y) {{ y[0] = c7; }}\n\
+             kernel void computed(device int *y) {{ y[0] = both; }}\n\
+             kernel void unused(device int *y) {{ int x = c7; y[0] = x * 0; for (int i = 0; i < 3; i++) y[i] = i; }}\n\
+             kernel void unread(device int *y) {{ int t[4]; t[y[0] & 3] = c7; for (int i = 0; i < 3; i++) y[i] = i; }}\n\
+             kernel void looped(device int *y) {{ for (int i = 0; i < 3; i++) y[i] = c5; }}\n\
+             kernel void part(device int *y [[function_constant(c6)]], device int *z) {{ z[0] = 1; }}\n\
+             kernel void many(device int *y) {{ y[0] = {}; }}\n",
+            sum(0..20)
+        ),
+        ..Library::default()
+    };
+    let said = |kernel: &str| {
+        let found = library.kernels(Some(kernel)).err();
+        let found = found.unwrap_or_else(|| panic!("{kernel} is not refused"));
+        found.0[0].message.clone()
+    };
+    assert_eq!(
+        said("two"),
+        "the kernel depends on `c1`, and these function constants that the kernel reads have no value: `c1`, `c2`"
+    );
+    assert_eq!(
+        said("one"),
+        "the kernel depends on `c7`, a function constant without a value"
+    );
+    assert_eq!(
+        said("computed"),
+        "the kernel depends on `both`, and these function constants that the kernel reads have no value: `c3`, `c4`"
+    );
+    assert_eq!(
+        said("looped"),
+        "the kernel depends on `c5`, a function constant without a value"
+    );
+    assert_eq!(
+        said("part"),
+        "whether there is a parameter `y` depends on `c6`, a function constant without a value"
+    );
+    let many = said("many");
+    assert!(many.ends_with("`c10`, `c11`, and 8 more"), "{many}");
+    // What is read for nothing keeps no loop from being written out.
+    for kernel in ["unused", "unread"] {
+        let made = library.kernels(Some(kernel)).map(|all| all.module);
+        let text = made
+            .unwrap_or_else(|why| panic!("{kernel}: {why}"))
+            .to_string();
+        assert!(!text.contains("for "), "{kernel}: {text}");
+    }
+    let mut given = library.clone();
+    given.constants = vec![("c99".to_string(), "1".to_string())];
+    let text = given.kernels(Some("one")).err().expect("there is no c99").0[0]
+        .message
+        .clone();
+    assert!(text.ends_with("`c11`, and 18 more"), "{text}");
+}
