@@ -15,6 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: Pages of the root, whose links begin there.
 OF_ROOT = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
 
+#: The languages of mdBook's highlight.js that the pages have blocks of, and how blocks of others are shown.
+LANGUAGES = {"console", "cpp", "json", "python", "rust", "sh", "text", "toml", "yaml"}
+SHOWN_AS = {"inv": "text", "metal": "cpp", "wgsl": "text"}
+
 RUST = """# Rust API
 
 `cargo add invar-lang` adds the library, whose name in programs is `invar`. [Kernels in Rust](rust.md) is where to begin.
@@ -61,6 +65,19 @@ def without_sources(text, folder, source):
         return words if absent else found[0]
 
     return re.sub(r"(?<!!)\[([^\[\]]+)\]\(([\w./-]+)\)", link, text)
+
+
+def languages_known(text):
+    """A page whose blocks of code are of languages that the site's highlight.js has: another one is a warning in the
+    reader's browser."""
+    def fence(found):
+        start, language = found.groups()
+        language = SHOWN_AS.get(language, language)
+        if language not in LANGUAGES:
+            sys.exit(f"the site shows no `{language}`: SHOWN_AS of scripts/docs.py says as what to show it")
+        return start + language
+
+    return re.sub(r"^( *```)([\w+-]+)", fence, text, flags=re.M)
 
 
 def figures_whole(text):
@@ -152,7 +169,8 @@ def main(folder):
     for page in source.glob("*.md"):
         text = page.read_text(encoding="utf-8")
         folder_of_page = ROOT if page.name in OF_ROOT else ROOT / "docs"
-        page.write_text(figures_whole(without_sources(text, folder_of_page, source)), encoding="utf-8")
+        text = languages_known(without_sources(text, folder_of_page, source))
+        page.write_text(figures_whole(text), encoding="utf-8")
     (source / "rust-api.md").write_text(RUST, encoding="utf-8")
     package = ROOT / "python" / "invar"
     pages = [("# Python API\n\nWhat `import invar as iv` has. [The language of kernels](python.md) says what may stand in one.\n"),

@@ -40,6 +40,9 @@ mkdir -p "$book"
 python3 scripts/gallery.py --check
 python3 scripts/docs.py "$book"
 "$mdbook" build "$book"
+# shellcheck disable=SC2046 # No name has a space.
+python3 scripts/contrast.py "$book"/site/css/variables*.css "$book"/site/css/chrome*.css \
+    $(find "$book/site/src" -name 'theme*.css')
 # Debian's mdBook has no fonts, and its pages name their sheet all the same: those of the system it is, then.
 mkdir -p "$book/site/fonts"
 [ -e "$book/site/fonts/fonts.css" ] || : > "$book/site/fonts/fonts.css"
