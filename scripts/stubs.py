@@ -219,6 +219,9 @@ class Memory(Generic[_T]):
     def __getitem__(self, index: Index, /) -> _T: ...
     def __setitem__(self, index: Index, value: Operand, /) -> None: ...
     def __len__(self) -> int: ...
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The extents that the annotation gives; the first is a value of the kernel where it is left open."""
     def at(self, offset: Index) -> Memory[_T]:
         """The same memory with its elements counted from ``offset`` on."""
     def load(self, index: Index, width: int = 1, group: builtins.bool = False) -> Any:

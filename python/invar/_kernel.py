@@ -64,8 +64,7 @@ class Param:
         handle = trace.builder.parameter(self.kind, self.name, str(self.element))
         space = "device" if self.kind == "buffer" else self.kind
         memory = _values.Memory(tuple(handle), self.name, space, self.element)
-        if self.shape is not None:
-            memory.shape = self.shape
+        memory.extents = self.shape
         return memory
 
 

@@ -718,8 +718,30 @@ def row_major(name, shape, indices):
     return first
 
 
+class Shape(tuple):
+    """The extents of a buffer whose annotation leaves the first one open: that is how many rows of the others' size the
+    buffer has, which is computed where it is asked for."""
+
+    def __new__(cls, memory):
+        shape = super().__new__(cls, memory.extents)
+        shape.memory = memory
+        return shape
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        extent = super().__getitem__(index)
+        return self.memory.rows() if extent is None else extent
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+
 class Memory(_Still):
     """A buffer or array of a kernel: ``x[i]`` loads an element, ``x[i] = v`` stores one."""
+
+    #: What the annotation gives, of which the first may be ``None``.
+    extents = None
 
     def __init__(self, handle, name, space, element, length=None, offset=None):
         self.handle, self.name, self.space = handle, name, space
@@ -752,7 +774,7 @@ class Memory(_Still):
 
     def _row_major(self, indices):
         """The index of an element by one index for each extent of the annotation."""
-        shape = self.__dict__.get("shape")
+        shape = self.extents
         if shape is None:
             raise _trace.error(
                 f"a Python {type(indices).__name__} is no index of `{self.name}`: write `{self.name}[j * "
@@ -760,6 +782,23 @@ class Memory(_Still):
                 "iv.Buffer[iv.f32, (None, width)]`"
             )
         return row_major(self.name, shape, indices)
+
+    @property
+    def shape(self):
+        """The extents that the annotation gives: numbers, and a value for one that it leaves open."""
+        if self.extents is None:
+            raise AttributeError
+        return Shape(self) if self.extents[0] is None else self.extents
+
+    def length_value(self):
+        """How many elements are bound to it, as ``u64``."""
+        length = Value(_trace.current().emit("buffer_length", self.handle), type_named("u64"))
+        length.is_length = True
+        return length
+
+    def rows(self):
+        """How many rows of the other extents' size it has, as ``u64``."""
+        return self.length_value() // math.prod(self.extents[1:])
 
     def __len__(self):
         if self.length is None:
@@ -777,7 +816,7 @@ class Memory(_Still):
     def __getattr__(self, name):
         advice = ""
         if name in ("shape", "size"):
-            advice = f": its length is iv.buffer_length({self.name})"
+            advice = f": its length is len({self.name})"
         raise no_attribute(f"the array `{self.name}`", name, advice)
 
     __iter__ = refuses("`{0.name}` cannot be iterated: write iv.range(len({0.name})) and index it")

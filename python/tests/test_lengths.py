@@ -45,6 +45,36 @@ def test_an_element_by_two_indices_of_a_shape():
     assert out[:, 1:].tolist() == x.T[:, 1:].tolist()
 
 
+def test_the_shape_of_an_array_is_as_numpy_has_it():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32, (None, 3)], y: iv.Buffer[iv.u32x2, (None, 2, 2)], out: iv.Buffer[iv.u32, (8,)]):
+        height, width = x.shape
+        i = iv.thread_position_in_grid("x")
+        if i < x.shape[0]:
+            x[x.shape[0] - 1 - i, width - 1] = 7.0
+        if i == 0:
+            out[0] = iv.u32(height)
+            out[1] = iv.u32(x.shape[-2])
+            out[2] = iv.u32(y.shape[0]) + y.shape[1] * 10
+            out[3] = len(y.shape) + len(out.shape)
+            out[4] = out.shape[0]
+            out[5] = iv.u32(y.shape[:2][0])
+            out[6] = iv.u32(len(x))
+            for j in iv.range(0, x.shape[0]):
+                out[7] += iv.u32(j)
+
+    x, y, out = np.zeros((5, 3), np.float32), np.zeros((4, 2, 2, 2), np.uint32), np.zeros(8, np.uint32)
+    k[64, 64](x, y, out)
+    assert (x[:, 2] == 7).all() and (x[:, :2] == 0).all()
+    assert out.tolist() == [5, 5, 24, 4, 8, 4, 15, 10]
+
+    @iv.kernel
+    def known(x: iv.Buffer[iv.f32, (None, 3)]):
+        x[0, 0] = iv.f32(x.shape[1])
+
+    assert "buffer_length" not in known.ir
+
+
 def test_an_array_has_the_shape_of_its_annotation():
     @iv.kernel
     def k(x: iv.Buffer[iv.f32, (None, 6)], y: iv.Buffer[iv.f32x4, (None, 3)], z: iv.Buffer[iv.f32, (5,)]):
