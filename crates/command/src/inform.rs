@@ -10,6 +10,7 @@ use invar_ir::ops::{Accuracy, Meaning, Signature};
 use invar_ir::{Op, Rule};
 use serde_json::json;
 
+use crate::options::usage;
 use crate::{Loaded, Machine, Refusal, Verdict, input, read, show};
 
 #[derive(Args)]
@@ -188,6 +189,7 @@ fn accuracy(accuracy: Accuracy) -> String {
 }
 
 pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
+    invar_runtime::check_environment().map_err(|e| usage(e.into_diagnostics().0))?;
     let devices = Device::all();
     if args.machine.json {
         let all: Vec<_> = devices

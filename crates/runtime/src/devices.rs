@@ -15,8 +15,12 @@ static KINDS: &[&dyn Kind] = &[
     &crate::gpu::Gpus,
 ];
 
-/// Refuses values of the environment that say nothing.
-pub(crate) fn check_environment() -> Result<(), Error> {
+/// Refuses values of the environment that say nothing, as every device does where it compiles a kernel: for programs
+/// that show devices and compile none.
+///
+/// # Errors
+/// `invalid-argument`, with the variable and what it may say.
+pub fn check_environment() -> Result<(), Error> {
     crate::environment::check()?;
     KINDS.iter().try_for_each(|kind| kind.check_environment())
 }

@@ -50,6 +50,7 @@ pub use buffer::{Buffer, Element, Scope, ScopedBuffer, scope};
 pub use bytes::{BufferSlice, ByteBuffer};
 pub use capabilities::{Capabilities, Feature};
 pub use device::Device;
+pub use devices::check_environment;
 pub use environment::environment_time_limit;
 pub use error::Error;
 pub use executor::finish;
