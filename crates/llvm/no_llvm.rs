@@ -17,8 +17,8 @@ pub fn no_config(given: Option<&Path>) -> String {
     };
     format!(
         "the feature `llvm-static` links LLVM {RELEASE}, and {where_to}: install its development files \
-         (Debian and Ubuntu: llvm-{RELEASE}-dev libzstd-dev zlib1g-dev, Fedora: llvm-static, Homebrew: \
-         llvm@{RELEASE} zstd), give the path of llvm-config in INVAR_LLVM_CONFIG, or build without the \
+         (Debian and Ubuntu: llvm-{RELEASE}-dev libzstd-dev zlib1g-dev, Fedora: llvm{RELEASE}-devel \
+         libzstd-devel zlib-devel, Homebrew: llvm@{RELEASE} zstd), give the path of llvm-config in INVAR_LLVM_CONFIG, or build without the \
          feature: the library is then loaded at run time"
     )
 }

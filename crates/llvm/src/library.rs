@@ -138,7 +138,7 @@ fn find() -> Result<u32, String> {
         ),
         None => format!(
             "the device `cpu` needs LLVM {first} to {last}, whose library was not found ({why}): install it \
-             (Debian and Ubuntu: libllvm{first}, Fedora and Arch: llvm{first}-libs, Homebrew: llvm@{first}, \
+             (Debian and Ubuntu: libllvm{first}, Fedora and Arch: llvm-libs, Homebrew: llvm@{first}, \
              Windows: LLVM {first}'s installer), or give its path in {VARIABLE}"
         ),
     })

@@ -15,7 +15,7 @@ fn a_build_without_llvm_names_the_packages_and_the_way_without() {
         for wanted in [
             "`llvm-static`",
             "INVAR_LLVM_CONFIG",
-            "Fedora: llvm-static",
+            &format!("Fedora: llvm{release}-devel libzstd-devel zlib-devel"),
             &format!("Debian and Ubuntu: llvm-{release}-dev libzstd-dev zlib1g-dev"),
             &format!("Homebrew: llvm@{release} zstd"),
             "build without the feature",
