@@ -119,3 +119,35 @@ names_no_folders() {
     done < <(folders)
     ! $failed
 }
+
+# older_libm FOLDER NAME...: into a folder, a libm.so to link with, which has what that of this machine has, and of
+# these functions the version before the newest. The library that a program then loads has both, and is its system's.
+older_libm() {
+    local folder=$1
+    shift
+    mkdir -p "$folder"
+    rm -f "$folder"/libm.*
+    readelf --dyn-syms -W "$(cc -print-file-name=libm.so.6)" | awk -v names="$*" -v folder="$folder" '
+        BEGIN { split(names, list); for (i in list) older[list[i]] = 1 }
+        $7 == "UND" || $8 !~ /@/ { next }
+        {
+            name = version = $8
+            sub(/@.*/, "", name)
+            sub(/.*@/, "", version)
+            # `@@` stands before the version that programs are linked with; the names of versions are objects too.
+            newest = $8 ~ /@@/
+            if (name == version || (name in older) == newest) next
+            of[version] = of[version] " " name ";"
+            kind = $4 == "OBJECT" ? "object" : "function"
+            printf ".globl %s\n.type %s, @%s\n.size %s, %s\n%s: .skip %s\n", name, name, kind, name, $3, name, $3 > (folder "/libm.s")
+        }
+        END { for (version in of) print version " { global:" of[version] " };" > (folder "/libm.map") }
+    '
+    cc -shared -nostdlib -Wl,-soname,libm.so.6 -Wl,--version-script="$folder/libm.map" \
+        -o "$folder/libm.so" "$folder/libm.s"
+}
+
+# needs_glibc FILE...: the newest version of glibc that one of them needs.
+needs_glibc() {
+    objdump -T "$@" | sed -n 's/.*(GLIBC_\([0-9.]*\)).*/\1/p' | sort -V | tail -n 1
+}

@@ -33,6 +33,11 @@ case "$system" in
     Darwin)
         brew list llvm@19 zstd >/dev/null 2>&1 || brew install -q llvm@19 zstd
         export INVAR_LLVM_CONFIG=${INVAR_LLVM_CONFIG:-$(brew --prefix llvm@19)/bin/llvm-config}
+        # Its archives are for the release of macOS that they were built for, and so is what they are linked into.
+        archive=$("$INVAR_LLVM_CONFIG" --libdir)/libLLVMSupport.a
+        MACOSX_DEPLOYMENT_TARGET=$(otool -l "$archive" | awk '$1 == "minos" { print $2; exit }')
+        [ -n "$MACOSX_DEPLOYMENT_TARGET" ] || { echo "$archive does not say which macOS it is for" >&2; exit 1; }
+        export MACOSX_DEPLOYMENT_TARGET
         ;;
     *)
         # Windows has no packages of LLVM's archives: they are those of its release.
@@ -58,6 +63,11 @@ bin=$python/bin
 
 # Of what is compiled here nobody else has the folders.
 forget_folders
+if [ "$system" = Linux ]; then
+    # naga folds `length` by these two, which glibc 2.35 has anew: all else is content with 2.34, which RHEL 9 has.
+    older_libm "$root/target/older" hypot hypotf
+    CARGO_ENCODED_RUSTFLAGS+=$'\x1f'-Lnative=$root/target/older
+fi
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 mkdir -p dist
 rm -rf target/wheel-raw
@@ -116,6 +126,14 @@ if [ "$system" != Linux ]; then
     "$bin/invar" check target/wheel-demo/smooth.inv
     "target/$folder/${built##*/}" run target/wheel-demo/noise.inv
     exit 0
+fi
+printf '\n== the C library that they need\n'
+needed=$(needs_glibc "target/$folder/${built##*/}" target/wheel-open/invar/_invar*)
+promised=$(sed -n 's/.*needs glibc \([0-9.]*\) or newer.*/\1/p' README.md)
+echo "glibc $needed; README.md says $promised"
+if [ "$(printf '%s\n' "$needed" "$promised" | sort -V | tail -n 1)" != "$promised" ]; then
+    echo "on older systems than this they would have to be built: releases are, on Debian 12" >&2
+    exit 1
 fi
 printf '\n== in a root with Python alone\n'
 sudo=()
