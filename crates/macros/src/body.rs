@@ -765,6 +765,12 @@ impl Body {
 
     /// An operand that is evaluated last, so that what uses it stands there.
     pub(crate) fn at(&mut self, whole: impl ToTokens, operand: &Expr) -> Result<TokenStream> {
+        if let Expr::Range(_) = operand {
+            return refuse(
+                operand,
+                "a kernel has no parts of slices: pass the whole one and where its part begins, and read `x[from + i]`",
+            );
+        }
         let (place, value) = (place(whole), self.expr(operand)?);
         Ok(quote_spanned!(located(operand)=> ::invar::kernel::at(#place, #value)))
     }

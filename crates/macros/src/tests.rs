@@ -86,6 +86,16 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         (r#"fn k((a, b): u32) {}"#, r#"(a, b)"#, r#"is a name"#),
         (r#"fn k() { let s = "text"; }"#, r#""text""#, r#"no text"#),
         (
+            r#"fn k(x: &[f32], y: &mut [f32]) { y[0] = sum(&x[1..4]); }"#,
+            r#"1..4"#,
+            r#"no parts of slices"#,
+        ),
+        (
+            r#"fn k(x: &[f32], y: &mut [f32]) { let part = x[1..]; }"#,
+            r#"1.."#,
+            r#"no parts of slices"#,
+        ),
+        (
             r#"fn k() { eprintln!(); }"#,
             r#"eprintln"#,
             r#"a function under `#[device_fn]`"#,
