@@ -1,7 +1,7 @@
 //! Reports: diagnostics as text with the author's own lines, and as JSON for machines.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use invar_ir::{Call, Diagnostic, Label, Module, Severity, Source, Span};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use invar_ir::{Call, Diagnostic, Label, Module, Position, Severity, Source, Span};
 use invar_runtime::Capabilities;
 use serde_json::{Value as Json, json};
 
@@ -48,8 +48,22 @@ fn groups<'a>(
         .primary_title(diagnostic.message.as_str())
         .id(diagnostic.rule.name());
     let mut group = Group::with_title(title);
+    let absent = |label: &Label| absent_line(sources, label.span);
+    // The place of what it is about stands first, as where there are lines.
+    if let Some((name, at)) = diagnostic.labels.first().and_then(absent) {
+        let place = Origin::path(name).line(at.line as usize);
+        group = group.element(place.char_column(at.column as usize));
+    }
     for snippet in snippets(sources, &diagnostic.labels) {
         group = group.element(snippet);
+    }
+    for label in &diagnostic.labels {
+        if let Some((name, at)) = absent(label)
+            && !label.text.is_empty()
+        {
+            let what = format!("{name}:{}:{}: {}", at.line, at.column, label.text);
+            group = group.element(Level::NOTE.message(what));
+        }
     }
     for (function, site) in call_chain(calls, diagnostic.span()) {
         let place = site.source.and_then(|id| sources.get(id.0 as usize));
@@ -64,8 +78,21 @@ fn groups<'a>(
     vec![group]
 }
 
+/// The source and the place of a span whose line is not at hand, as of a program that runs where its sources are not.
+fn absent_line(sources: &[Source], span: Span) -> Option<(&str, Position)> {
+    let source = sources.get(span.source?.0 as usize)?;
+    let line = source
+        .text
+        .lines()
+        .nth((span.start.line as usize).checked_sub(1)?);
+    match line.is_some_and(|line| !line.trim().is_empty()) {
+        true => None,
+        false => Some((&source.name, span.start)),
+    }
+}
+
 /// One snippet a source, in the order in which the labels name them; the first label is the primary
-/// one. Labels without a source have no place to be shown and go without.
+/// one. Labels without a source or without its line have nothing to be shown and go without.
 fn snippets<'a>(
     sources: &'a [Source],
     labels: &'a [Label],
@@ -74,6 +101,7 @@ fn snippets<'a>(
     for label in labels {
         if let Some(id) = label.span.source
             && (id.0 as usize) < sources.len()
+            && absent_line(sources, label.span).is_none()
             && !order.contains(&id)
         {
             order.push(id);
@@ -87,6 +115,7 @@ fn snippets<'a>(
                 .iter()
                 .enumerate()
                 .filter(|(_, label)| label.span.source == Some(id))
+                .filter(|(_, label)| absent_line(sources, label.span).is_none())
                 .map(|(i, label)| {
                     let kind = if i == 0 {
                         AnnotationKind::Primary

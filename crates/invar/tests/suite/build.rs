@@ -95,6 +95,41 @@ fn what_the_verifier_finds_names_the_line() {
 }
 
 #[test]
+fn lines_that_are_not_at_hand_are_named_alone() {
+    use invar_ir::{Call, Diagnostic, Label, Position, Rule, Source, SourceId};
+
+    let at = |source: u32, line: u32, text: &str| Label {
+        span: Span {
+            source: Some(SourceId(source)),
+            start: Position { line, column: 7 },
+            end: Position {
+                line: line + 1,
+                column: 1,
+            },
+            call: None,
+        },
+        text: text.into(),
+    };
+    // What stands for a file that is not there, and one that is shorter now.
+    let sources = ["\n\n\n", "kept = there;\n"].map(|text| Source {
+        name: "src/main.rs".into(),
+        text: text.into(),
+    });
+    let mut error = Diagnostic::error(Rule::DataRace, at(0, 2, "").span, "a race".to_string());
+    error.labels.push(at(1, 9, "written here"));
+    error.labels.push(at(1, 1, "read here"));
+    let calls: &[Call] = &[];
+    let text = invar::report::render(&sources, calls, &[error], Style::Plain);
+    assert!(text.contains("--> src/main.rs:2:7"), "{text}");
+    assert!(
+        text.contains("note: src/main.rs:9:7: written here"),
+        "{text}"
+    );
+    assert!(text.contains("kept = there;"), "{text}");
+    assert!(!text.contains("2 |") && !text.contains("9 |"), "{text}");
+}
+
+#[test]
 fn what_the_checkers_find_names_the_line() {
     let k = Builder::new("race");
     let x = k.buffer("x", Access::ReadWrite, Scalar::U32);
