@@ -99,6 +99,13 @@ impl Inner {
     fn name(&self) -> String {
         self.builder.kernel().name.to_string()
     }
+
+    /// Keeps as an error that something is another kernel's, or nothing's.
+    fn foreign(&mut self, message: String) {
+        let error = Diagnostic::error(Rule::UndefinedName, self.builder.span(), message);
+        let help = "what passes from kernel to kernel goes through a buffer";
+        self.builder.error(error.help(help));
+    }
 }
 
 /// The text of a Rust file, which rustc names from where it was run: here, or in a folder around.
@@ -144,7 +151,7 @@ impl Builder {
 
     /// Adds to the kernel at the caller's place.
     #[track_caller]
-    fn at<R>(&self, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
+    pub(crate) fn at<R>(&self, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
         let mut inner = self.inner();
         inner.stand(Location::caller());
         f(&mut inner.builder)
@@ -156,21 +163,41 @@ impl Builder {
         self.inner().name()
     }
 
-    /// What only [`KernelBuilder`] has: structs, function constants, copies, simdgroup matrices.
+    /// What only [`KernelBuilder`] has: structs, function constants, copies, simdgroup matrices. Its numbers of values
+    /// and arrays mean nothing in another kernel, so they stay in the closure: [`Raw::own`] takes this kernel's values
+    /// and arrays in, and what the closure gives comes out as values and arrays.
     ///
     /// ```
     /// use invar::build::Builder;
+    /// use invar::ir::{Access, Dim, Place, Scalar};
     ///
-    /// let k = Builder::new("fast");
+    /// let k = Builder::new("twice");
     /// k.with(|b| b.kernel_mut().threadgroup_size = Some([64, 1, 1]));
+    /// let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+    /// let i = k.thread_position_in_grid(Dim::X);
+    /// let v = k.with(|b| {
+    ///     let place = Place::element(b.own(x), b.own(i));
+    ///     b.load(place)
+    /// });
+    /// x.store(i, v + v);
     /// # assert!(k.finish().is_ok());
     /// ```
     ///
     /// # Panics
     /// If the closure calls this builder, or a value or an array of it, and not what it is given.
     #[track_caller]
-    pub fn with<R>(&self, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
-        self.at(f)
+    pub fn with<R: Made>(&self, f: impl FnOnce(&mut Raw<'_>) -> R) -> R::Of<'_> {
+        let caller = Location::caller();
+        let made = {
+            let mut inner = self.inner();
+            inner.stand(caller);
+            f(&mut Raw {
+                kernel: self,
+                caller,
+                inner: &mut inner,
+            })
+        };
+        made.of(self)
     }
 
     /// Requires something of every launch (S5), in the names of the parameters that are there by now. A launch
@@ -191,38 +218,28 @@ impl Builder {
         self.at(|k| k.requires(text));
     }
 
-    /// A value that [`Builder::with`] made.
+    /// What a number of this kernel's stands for. One that no value has is an error.
     #[track_caller]
-    pub fn value(&self, id: Id) -> Value<'_> {
+    pub(crate) fn value(&self, id: Id) -> Value<'_> {
         let values = self.inner().builder.kernel().values.len();
         if (id.0 as usize) < values {
             return Value { kernel: self, id };
         }
-        self.foreign(&format!("`%{}` is a value of another kernel", id.0));
+        self.stranger(&format!("`%{}` is no value", id.0));
         Value {
             kernel: self,
             id: self.at(|k| k.poison(Type::F32)),
         }
     }
 
-    /// An array that [`Builder::with`] made.
+    /// The same of memory.
     #[track_caller]
-    pub fn array(&self, memory: Memory) -> Array<'_> {
-        let is_known = {
-            let mut inner = self.inner();
-            let constants = inner.builder.module_mut().constants.len();
-            let kernel = inner.builder.kernel();
-            let (number, known) = match memory {
-                Memory::Param(number) => (number, kernel.params.len()),
-                Memory::Alloc(number) => (number, kernel.allocs.len()),
-                Memory::Constant(number) => (number, constants),
-            };
-            (number as usize) < known
-        };
+    fn array(&self, memory: Memory) -> Array<'_> {
+        let is_known = self.inner().builder.memory(memory).is_some();
         let memory = if is_known {
             memory
         } else {
-            self.foreign("this is an array of another kernel");
+            self.stranger("this is no array");
             // What stands for it is never run.
             self.at(|k| k.alloc_thread("", Scalar::F32, 1))
         };
@@ -238,27 +255,26 @@ impl Builder {
         if std::ptr::eq(value.kernel, self) {
             return value.id;
         }
-        let (name, other, ty) = {
-            let inner = value.kernel.inner();
-            let kernel = inner.builder.kernel();
-            (
-                kernel.value_name(value.id),
-                inner.name(),
-                kernel.ty(value.id),
-            )
-        };
-        self.foreign(&format!("`{name}` is a value of kernel `{other}`"));
+        let (what, ty) = value.described();
+        self.foreign(&what);
         self.at(|k| k.poison(ty))
+    }
+
+    /// Keeps as an error that something stands for nothing of this kernel.
+    #[track_caller]
+    fn stranger(&self, what: &str) {
+        let mut inner = self.inner();
+        inner.stand(Location::caller());
+        let message = format!("{what} of `{}`", inner.name());
+        inner.foreign(message);
     }
 
     #[track_caller]
     pub(crate) fn foreign(&self, what: &str) {
-        let own = self.inner().name();
-        self.at(|k| {
-            let (span, message) = (k.span(), format!("{what}, not of `{own}`"));
-            let help = "what passes from kernel to kernel goes through a buffer";
-            k.error(Diagnostic::error(Rule::UndefinedName, span, message).help(help));
-        });
+        let mut inner = self.inner();
+        inner.stand(Location::caller());
+        let message = format!("{what}, not of `{}`", inner.name());
+        inner.foreign(message);
     }
 
     #[track_caller]
@@ -553,6 +569,170 @@ fn with_lines(module: &Verified, error: Error) -> Error {
     }
 }
 
+/// What the closure of [`Builder::with`] builds by: the [`KernelBuilder`], to which it dereferences.
+pub struct Raw<'a> {
+    kernel: &'a Builder,
+    caller: &'static Location<'static>,
+    inner: &'a mut Inner,
+}
+
+impl Raw<'_> {
+    /// The number of a value, or the memory of an array: of another kernel's that is an error, with this line.
+    #[track_caller]
+    pub fn own<T: Own>(&mut self, one: T) -> T::Number {
+        one.number(self, Location::caller())
+    }
+
+    /// Whether something is of this kernel. If not, that is kept as an error: what `whose` says.
+    pub(crate) fn is_own(
+        &mut self,
+        kernel: &Builder,
+        caller: &'static Location<'static>,
+        whose: impl FnOnce() -> String,
+    ) -> bool {
+        if std::ptr::eq(kernel, self.kernel) {
+            return true;
+        }
+        let message = format!("{}, not of `{}`", whose(), self.inner.name());
+        self.inner.stand(caller);
+        self.inner.foreign(message);
+        self.inner.stand(self.caller);
+        false
+    }
+}
+
+impl ops::Deref for Raw<'_> {
+    type Target = KernelBuilder;
+
+    fn deref(&self) -> &KernelBuilder {
+        &self.inner.builder
+    }
+}
+
+impl ops::DerefMut for Raw<'_> {
+    fn deref_mut(&mut self) -> &mut KernelBuilder {
+        &mut self.inner.builder
+    }
+}
+
+/// What [`Raw::own`] takes: a [`Value`], an [`Array`], a [`Texture`], a [`SamplerParam`].
+pub trait Own {
+    /// What a [`KernelBuilder`] has for it.
+    type Number;
+
+    #[doc(hidden)]
+    fn number(self, kernel: &mut Raw<'_>, caller: &'static Location<'static>) -> Self::Number;
+}
+
+impl Own for Value<'_> {
+    type Number = Id;
+
+    fn number(self, kernel: &mut Raw<'_>, caller: &'static Location<'static>) -> Id {
+        if kernel.is_own(self.kernel, caller, || self.described().0) {
+            return self.id;
+        }
+        kernel.poison(self.ty())
+    }
+}
+
+impl Own for Array<'_> {
+    type Number = Memory;
+
+    fn number(self, kernel: &mut Raw<'_>, caller: &'static Location<'static>) -> Memory {
+        if kernel.is_own(self.kernel, caller, || self.described()) {
+            return self.memory;
+        }
+        // What stands for it is never run.
+        kernel.alloc_thread("", Scalar::F32, 1)
+    }
+}
+
+/// What the closure of [`Builder::with`] may give: nothing, numbers of values and memory objects, which come out
+/// as [`Value`]s and [`Array`]s, lists of them, and types.
+pub trait Made {
+    /// The same outside of the closure.
+    type Of<'k>;
+
+    #[doc(hidden)]
+    #[track_caller]
+    fn of(self, kernel: &Builder) -> Self::Of<'_>;
+}
+
+impl Made for Id {
+    type Of<'k> = Value<'k>;
+
+    #[track_caller]
+    fn of(self, kernel: &Builder) -> Value<'_> {
+        kernel.value(self)
+    }
+}
+
+impl Made for Memory {
+    type Of<'k> = Array<'k>;
+
+    #[track_caller]
+    fn of(self, kernel: &Builder) -> Array<'_> {
+        kernel.array(self)
+    }
+}
+
+impl Made for Type {
+    type Of<'k> = Type;
+
+    fn of(self, _kernel: &Builder) -> Type {
+        self
+    }
+}
+
+impl Made for () {
+    type Of<'k> = ();
+
+    fn of(self, _kernel: &Builder) {}
+}
+
+impl<T: Made> Made for Option<T> {
+    type Of<'k> = Option<T::Of<'k>>;
+
+    #[expect(
+        clippy::manual_map,
+        reason = "a closure would be the caller that reports name"
+    )]
+    #[track_caller]
+    fn of(self, kernel: &Builder) -> Option<T::Of<'_>> {
+        match self {
+            Some(one) => Some(one.of(kernel)),
+            None => None,
+        }
+    }
+}
+
+impl<T: Made> Made for Vec<T> {
+    type Of<'k> = Vec<T::Of<'k>>;
+
+    #[track_caller]
+    fn of(self, kernel: &Builder) -> Vec<T::Of<'_>> {
+        let mut all = Vec::with_capacity(self.len());
+        for one in self {
+            all.push(one.of(kernel));
+        }
+        all
+    }
+}
+
+macro_rules! tuples_made {
+    ($(($($name:ident $number:tt)+))*) => {$(
+        impl<$($name: Made),+> Made for ($($name,)+) {
+            type Of<'k> = ($($name::Of<'k>,)+);
+
+            #[track_caller]
+            fn of(self, kernel: &Builder) -> Self::Of<'_> {
+                ($(self.$number.of(kernel),)+)
+            }
+        }
+    )*};
+}
+tuples_made! { (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) }
+
 impl<'k> Array<'k> {
     #[track_caller]
     fn place(self, index: Value<'_>) -> Place {
@@ -603,9 +783,13 @@ impl<'k> Array<'k> {
             .collect()
     }
 
-    /// The memory object, for [`Builder::with`].
-    pub fn memory(self) -> Memory {
-        self.memory
+    /// Whose it is, for those to whom it is another kernel's.
+    #[track_caller]
+    fn described(self) -> String {
+        let inner = self.kernel.inner();
+        let name = inner.builder.memory(self.memory).map(|memory| memory.name);
+        let name = name.map_or(String::new(), |name| format!("`%{name}`"));
+        format!("{name} is an array of kernel `{}`", inner.name())
     }
 }
 
@@ -630,9 +814,16 @@ impl<'k, T: ScalarLiteral + Literal> Operand<'k> for T {
 }
 
 impl<'k> Value<'k> {
-    /// Its number, for [`Builder::with`].
-    pub fn id(self) -> Id {
-        self.id
+    /// Whose it is and its type, for those to whom it is another kernel's.
+    #[track_caller]
+    fn described(self) -> (String, Type) {
+        let inner = self.kernel.inner();
+        let kernel = inner.builder.kernel();
+        let (name, ty) = (kernel.value_name(self.id), kernel.ty(self.id));
+        (
+            format!("`{name}` is a value of kernel `{}`", inner.name()),
+            ty,
+        )
     }
 
     /// Its type.

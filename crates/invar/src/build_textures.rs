@@ -3,11 +3,13 @@
 //! Deliberately absent: what their functions mean, which [`crate::ir::texture`] has, and whether they fit, which the
 //! verifier says.
 
-use invar_ir::texture::{Sampling, TextureFunction, TextureType};
-use invar_ir::{AtomicOp, Memory, Order, Place, SamplerSource, Scope, Step, Width};
+use std::panic::Location;
+
+use invar_ir::texture::{Sampling, TextureAccess, TextureFunction, TextureType};
+use invar_ir::{AtomicOp, Memory, Order, Place, SamplerSource, Scalar, Scope, Step, Width};
 use invar_runtime::{Arg, Error, Sampler};
 
-use crate::build::{Builder, Parameter, Value, Wanted};
+use crate::build::{Builder, Own, Parameter, Raw, Value, Wanted};
 
 /// A texture of a kernel that is being built. Where a function takes coordinates, the level may stand behind them.
 ///
@@ -45,7 +47,7 @@ impl Builder {
     pub fn texture(&self, name: &str, ty: TextureType) -> Texture<'_> {
         Texture {
             kernel: self,
-            memory: self.with(|k| k.texture(name, ty)),
+            memory: self.at(|k| k.texture(name, ty)),
         }
     }
 
@@ -54,7 +56,8 @@ impl Builder {
     pub fn sampler(&self, name: &str) -> SamplerParam<'_> {
         SamplerParam {
             kernel: self,
-            source: self.with(|k| k.sampler(name)),
+            source: self.at(|k| k.sampler(name)),
+            offset: [0; 3],
         }
     }
 }
@@ -64,12 +67,27 @@ impl Builder {
 pub struct SamplerParam<'k> {
     kernel: &'k Builder,
     source: SamplerSource,
+    offset: [i8; 3],
 }
 
-impl SamplerParam<'_> {
-    /// The sampler, for [`Builder::with`] and [`Texture::call`].
-    pub fn source(self) -> SamplerSource {
-        self.source
+impl<'k> SamplerParam<'k> {
+    /// The same, of texels so far away along each axis (V15).
+    #[must_use]
+    pub fn offset(self, offset: [i8; 3]) -> SamplerParam<'k> {
+        SamplerParam { offset, ..self }
+    }
+}
+
+impl Own for SamplerParam<'_> {
+    type Number = SamplerSource;
+
+    fn number(self, kernel: &mut Raw<'_>, caller: &'static Location<'static>) -> SamplerSource {
+        let whose = || format!("this is a sampler of kernel `{}`", self.kernel.name());
+        match kernel.is_own(self.kernel, caller, whose) {
+            true => self.source,
+            // What stands for it is never run.
+            false => SamplerSource::Constant(Sampler::NEAREST),
+        }
     }
 }
 
@@ -91,7 +109,10 @@ impl How for SamplerParam<'_> {
     #[track_caller]
     fn sampling(self, kernel: &Builder) -> Sampling {
         if std::ptr::eq(self.kernel, kernel) {
-            return self.source.into();
+            return Sampling {
+                sampler: self.source,
+                offset: self.offset,
+            };
         }
         let other = self.kernel.name();
         kernel.foreign(&format!("this is a sampler of kernel `{other}`"));
@@ -107,9 +128,9 @@ impl<'k> Texture<'k> {
         reason = "a closure would be the caller that reports name"
     )]
     #[track_caller]
-    pub fn call(self, function: TextureFunction, args: &[Value<'_>]) -> Option<Value<'k>> {
+    fn call(self, function: TextureFunction, args: &[Value<'_>]) -> Option<Value<'k>> {
         let args = self.kernel.owns(args);
-        let made = (self.kernel).with(|k| k.texture_function(self.memory, function, &args));
+        let made = (self.kernel).at(|k| k.texture_function(self.memory, function, &args));
         match made {
             Some(id) => Some(self.kernel.value(id)),
             None => None,
@@ -188,7 +209,7 @@ impl<'k> Texture<'k> {
     pub fn gradient_level(self, across: [Value<'_>; 2], down: [Value<'_>; 2]) -> Value<'k> {
         let all = self.kernel.owns(&[across[0], across[1], down[0], down[1]]);
         let (across, down) = ([all[0], all[1]], [all[2], all[3]]);
-        let level = (self.kernel).with(|k| k.texture_gradient_level(self.memory, across, down));
+        let level = (self.kernel).at(|k| k.texture_gradient_level(self.memory, across, down));
         self.kernel.value(level)
     }
 
@@ -228,6 +249,12 @@ impl<'k> Texture<'k> {
         self.given(TextureFunction::Samples, &[])
     }
 
+    /// Makes sure that the thread's reads see what it wrote before.
+    #[track_caller]
+    pub fn fence(self) {
+        self.call(TextureFunction::Fence, &[]);
+    }
+
     /// An atomic operation on the first component of a texel, relaxed and of the whole device; a compare-exchange gives
     /// the old value and whether it exchanged.
     ///
@@ -243,16 +270,24 @@ impl<'k> Texture<'k> {
             path: at[1..].iter().map(|value| Step::Index(*value)).collect(),
         };
         let results =
-            (self.kernel).with(|k| k.atomic(op, place, &args, Order::Relaxed, Scope::Device));
+            (self.kernel).at(|k| k.atomic(op, place, &args, Order::Relaxed, Scope::Device));
         results
             .into_iter()
             .map(|id| self.kernel.value(id))
             .collect()
     }
+}
 
-    /// The memory object, for [`Builder::with`].
-    pub fn memory(self) -> Memory {
-        self.memory
+impl Own for Texture<'_> {
+    type Number = Memory;
+
+    fn number(self, kernel: &mut Raw<'_>, caller: &'static Location<'static>) -> Memory {
+        let whose = || format!("this is a texture of kernel `{}`", self.kernel.name());
+        match kernel.is_own(self.kernel, caller, whose) {
+            true => self.memory,
+            // What stands for it is never run.
+            false => kernel.texture("", TextureType::d2(Scalar::F32, TextureAccess::Read)),
+        }
     }
 }
 

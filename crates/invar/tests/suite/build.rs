@@ -266,14 +266,26 @@ fn operations_of_the_table_and_what_only_the_raw_builder_has() {
     let i = k.thread_position_in_grid(Dim::X);
     let bits = k.op("popcount", (), &[i]);
     x.store(i, bits);
-    k.array(x.memory()).store(i, k.value(bits.id()));
+    k.with(|b| {
+        let (place, bits) = (Place::element(b.own(x), b.own(i)), b.own(bits));
+        b.store(place, bits);
+    });
+    let (twice, ty) = k.with(|b| {
+        let bits = b.own(bits);
+        (Some(vec![b.add(bits, bits)]), b.ty(bits))
+    });
+    assert_eq!(ty, Type::U32);
+    x.store(i, twice.expect("values")[0]);
     k.finish().expect("a kernel");
     let k = Builder::new("wild");
     let x = k.buffer("x", Access::ReadWrite, Scalar::U32);
     let wild = invar::ir::Value(77);
-    let loaded = k.with(|b| b.load(Place::element(x.memory(), wild)));
+    let loaded = k.with(|b| {
+        let x = b.own(x);
+        b.load(Place::element(x, wild))
+    });
     k.with(|b| b.name(wild, "wild"));
-    x.store(k.literal(0u32), k.value(loaded));
+    x.store(k.literal(0u32), loaded);
     let text = k.finish().expect_err("a number of no value").to_string();
     assert!(text.contains("a value that nothing defines"), "{text}");
 }
@@ -527,18 +539,70 @@ fn values_and_arrays_that_do_not_fit_are_told_with_their_line() {
         ("array `%t` has no elements", |k| {
             k.threadgroup_array("t", Scalar::F32, 0);
         }),
-        ("`%999` is a value of another kernel, not of `wrong`", |k| {
-            let v = k.value(invar::ir::Value(999)).named("v");
+        ("`%999` is no value of `wrong`", |k| {
+            let v = k.with(|_| invar::ir::Value(999)).named("v");
             assert_eq!(v.ty(), Type::F32);
             let _sum = v + 1.0f32;
         }),
-        ("this is an array of another kernel, not of `wrong`", |k| {
-            let other = Builder::new("other");
-            other.buffer("x", Access::Read, Scalar::F32);
-            let y = other.buffer("y", Access::Read, Scalar::F32);
-            k.array(y.memory()).load(k.literal(0u32));
+        ("this is no array of `wrong`", |k| {
+            k.with(|_| invar::ir::Memory::Param(1))
+                .load(k.literal(0u32));
         }),
     ]);
+}
+
+#[test]
+fn what_a_closure_of_with_takes_in_is_of_its_kernel() {
+    use invar::ir::Place;
+    use invar::ir::texture::{TextureAccess, TextureType};
+
+    let other = Builder::new("other");
+    // Both have the same numbers in each kernel.
+    let (y, n) = (
+        other.buffer("y", Access::Read, Scalar::F32),
+        other.scalar("n", Scalar::U32),
+    );
+    let of_other = (
+        other.texture("t", TextureType::d2(Scalar::F32, TextureAccess::Sample)),
+        other.sampler("how"),
+    );
+    let k = Builder::new("mine");
+    let (x, i) = (
+        k.buffer("x", Access::ReadWrite, Scalar::F32),
+        k.scalar("i", Scalar::U32),
+    );
+    let v = k.with(|b| {
+        let y = b.own(y); // an array
+        let n = b.own(n); // a value
+        let (texture, how) = (b.own(of_other.0), b.own(of_other.1)); // a texture and a sampler
+        let _not_used = (texture, how);
+        b.load(Place::element(y, n))
+    });
+    x.store(i, v);
+    let text = k.finish().expect_err("of another kernel").to_string();
+    for (what, line) in [
+        (
+            "`%y` is an array of kernel `other`, not of `mine`",
+            "let y = b.own(y); // an array",
+        ),
+        (
+            "`%n` is a value of kernel `other`, not of `mine`",
+            "let n = b.own(n); // a value",
+        ),
+        (
+            "this is a texture of kernel `other`, not of `mine`",
+            "let (texture, how) = (b.own(of_other.0), b.own(of_other.1)); // a texture and a sampler",
+        ),
+        (
+            "this is a sampler of kernel `other`, not of `mine`",
+            "let (texture, how) = (b.own(of_other.0), b.own(of_other.1)); // a texture and a sampler",
+        ),
+    ] {
+        assert!(text.contains(what), "{text}");
+        assert!(text.contains(&line_of(line)), "{text}");
+    }
+    assert_eq!(text.matches("error[").count(), 4, "{text}");
+    assert!(other.finish().is_ok(), "the other one is whole");
 }
 
 #[test]
