@@ -97,7 +97,7 @@ def _compile_time(kernel, argv):
         try:
             found[name.strip()] = ast.literal_eval(value.strip())
         except (ValueError, SyntaxError):
-            raise _Usage(f"--arg {name}: `{value}` is no Python number, string or tuple") from None
+            raise _Usage(f"--arg {name}: `{value}` is not a Python number, string or tuple") from None
     missing = [f"--arg {name}=" for name in names if name not in found]
     if missing:
         raise _Usage(

@@ -264,7 +264,7 @@ def extents(shape, dtype, inner):
     try:
         given = tuple(operator.index(n) for n in ([shape] if hasattr(shape, "__index__") else shape))
     except TypeError:
-        raise ArgumentError(f"{shape!r} is no shape: give an integer or a tuple of them") from None
+        raise ArgumentError(f"{shape!r} is not a shape: give an integer or a tuple of them") from None
     if any(n < 0 for n in given):
         raise ArgumentError(f"an array of shape {given} has an extent below 0")
     if math.prod((*given, *inner)) * dtype.itemsize >= 2**63:

@@ -34,7 +34,7 @@ def call(function, args, kwargs):
     """A call in a kernel's code."""
     t = _trace.current()
     if isinstance(function, (Value, Memory, Place)):
-        raise _trace.error(f"{_values.describe(function)} is no function to call")
+        raise _trace.error(f"{_values.describe(function)} is not a function")
     if isinstance(function, Function):
         return inline(function, args, kwargs)
     if isinstance(function, functools.partial):

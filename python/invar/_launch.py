@@ -122,7 +122,7 @@ def device_of(what):
         return what
     if what is None or isinstance(what, str):
         return _named("default" if what is None else what)
-    raise ArgumentError(f"device={what!r} is no device: write its name, or one of iv.devices()")
+    raise ArgumentError(f"device={what!r} is not a device: write its name, or one of iv.devices()")
 
 
 # ---- grids ----
@@ -181,7 +181,7 @@ def _limit(seconds):
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e9:
-        raise ArgumentError(f"time_limit={seconds!r} is no limit: write a number of seconds")
+        raise ArgumentError(f"time_limit={seconds!r} is not a limit: write a number of seconds")
     return float(seconds)
 
 

@@ -48,7 +48,7 @@ def load(
     path = pathlib.Path(file)
     if path.suffix not in (".wgsl", ".inv", ".invb"):
         raise Error(
-            f"{path_text(path)} is no .wgsl, .inv or .invb file" + ("" if text is None else ": name the text so")
+            f"{path_text(path)} is not a .wgsl, .inv or .invb file" + ("" if text is None else ": name the text so")
         )
     values = []
     for name, value in (constants or {}).items():
@@ -63,7 +63,7 @@ def load(
         )
     if path.suffix == ".invb":
         if text is not None:
-            raise Error(f"{path_text(path)}: the binary form is no text")
+            raise Error(f"{path_text(path)}: the binary form is not text")
         try:
             return Module(path, _invar.decode(_content(path)))
         except ValueError as e:
@@ -85,7 +85,7 @@ def _text(path):
     try:
         return _content(path).decode()
     except UnicodeDecodeError as e:
-        raise Error(f"{path_text(path)} is no text in UTF-8: {e.reason} at byte {e.start}") from None
+        raise Error(f"{path_text(path)} is not text in UTF-8: {e.reason} at byte {e.start}") from None
 
 
 @entries
@@ -415,7 +415,7 @@ def _viewed(step, x):
     size = step.dtype.itemsize * math.prod(step.shape)
     if len(raw) % size:
         raise ArgumentError(
-            f"{step.where} has {len(raw)} bytes, which is no multiple of an element's {size}"
+            f"{step.where} has {len(raw)} bytes, which is not a multiple of an element's {size}"
         )
     return raw.view(step.dtype).reshape(-1, *step.shape)
 

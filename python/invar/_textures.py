@@ -106,7 +106,7 @@ class Texture:
         try:
             extents = tuple(int(n) for n in shape)
         except TypeError:
-            raise ArgumentError(f"{shape!r} is no shape: write (height, width)") from None
+            raise ArgumentError(f"{shape!r} is not a shape: write (height, width)") from None
         if not 1 <= len(extents) <= 3:
             raise ArgumentError(f"a texture has one to three dimensions, not {len(extents)}")
         # Sizes that no texture has are refused before there is memory.
@@ -187,7 +187,7 @@ class Texture:
         except (TypeError, ValueError):
             numbers = []
         if len(numbers) != 4:
-            raise ArgumentError(f"{colour!r} is no colour: write four numbers")
+            raise ArgumentError(f"{colour!r} is not a colour: write four numbers")
         texel = np.frombuffer(_invar.encoded(self.format, numbers), self._memory.dtype)
         self._memory.reshape(-1, len(texel))[...] = texel
 
@@ -222,7 +222,7 @@ class Texture:
 def _texels(format, width, height, depth, levels=1, samples=1):
     """What texels of a format are made of; refuses formats and sizes that no texture has."""
     if not isinstance(format, str):
-        raise ArgumentError(f"{format!r} is no pixel format: write its name, such as \"rgba8unorm\"")
+        raise ArgumentError(f"{format!r} is not a pixel format: write its name, such as \"rgba8unorm\"")
     if any(not 0 <= n < 1 << 32 for n in (width, height, depth, levels)):
         raise ArgumentError(f"there is no texture of {width}x{height}x{depth}")
     try:
@@ -579,7 +579,7 @@ class KernelTexture(_Still):
             if any(word != _WORDS[name][2] for name, word in words.items() if name != "compare"):
                 raise _trace.error(f"`{self.name}` is sampled by {sampler!r}, which says all of it: give no words")
             if not isinstance(sampler, KernelSampler) or sampler.trace is not _trace.current():
-                raise _trace.error(f"{sampler!r} is no sampler of this kernel: declare a parameter `s: iv.Sampler`")
+                raise _trace.error(f"{sampler!r} is not a sampler of this kernel: declare a parameter `s: iv.Sampler`")
         if compares and (words.get("compare") is None) == (sampler is None):
             raise _trace.error(f'`{self.name}` compares by compare="less" and its like, or by a sampler that does')
         return _words(words, _trace.error) if sampler is None else sampler.handle

@@ -199,7 +199,7 @@ def element_of(what, name="Element"):
         dtype = np.dtype(what)
     except TypeError:
         raise _refuse(
-            f"{what!r} is no element type: write one of Invar's types, such as iv.f32, or a NumPy "
+            f"{what!r} is not an element type: write one of Invar's types, such as iv.f32, or a NumPy "
             "dtype"
         ) from None
     if dtype.subdtype is not None:
@@ -251,7 +251,7 @@ class _AnnotationMaker:
             fits = all(type(n) is int and n > 0 or n is None and not i for i, n in enumerate(shape))
             if not fits or not shape or self.kind not in ("buffer", "constant"):
                 raise Error(
-                    f"{self!r}[..., {shape}] is no shape: write the extents of a buffer or constant, of "
+                    f"{self!r}[..., {shape}] is not a shape: write the extents of a buffer or constant, of "
                     "which the first may be None, as in iv.Buffer[iv.f32, (None, 640)]"
                 )
         return _Annotation(self.kind, element, shape)

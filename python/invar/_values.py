@@ -133,7 +133,7 @@ def own_type(x, what="an operation"):
         advice = f": {x._invar_instead}"
     elif x is None:
         advice = ": `is None` asks for it when the kernel is compiled"
-    raise _trace.error(f"{describe(x)} is no operand of {what}{advice}")
+    raise _trace.error(f"{describe(x)} cannot be an operand of {what}{advice}")
 
 
 def describe(x):
@@ -474,7 +474,7 @@ class Value(_Still):
         return f"<traced {self.type}>"
 
     __hash__ = refuses(
-        "a traced {0.type} is no key of a dict or set, which need to know it when the kernel is "
+        "a traced {0.type} cannot be a key of a dict or set, which need to know it when the kernel is "
         "compiled: compare with ==, or put the table in a buffer or iv.constant_array(...)"
     )
 
@@ -565,7 +565,7 @@ class Elements(tuple):
 
     def __bool__(self):
         raise _trace.error(
-            f"{len(self)} elements are no condition: write any(...) or all(...) of them"
+            f"{len(self)} elements are not a condition: write any(...) or all(...) of them"
         )
 
     def __getattr__(self, name):
@@ -659,7 +659,7 @@ def index_value(index):
         raise _trace.error(
             f"an index has type {index.type}; it must be an integer: convert it with iv.u32(...)"
         )
-    raise _trace.error(f"{describe(index)} is no index: an index is one integer")
+    raise _trace.error(f"{describe(index)} is not an index: an index is one integer")
 
 
 def index_of(operation, first, second):
@@ -777,7 +777,7 @@ class Memory(_Still):
         shape = self.extents
         if shape is None:
             raise _trace.error(
-                f"a Python {type(indices).__name__} is no index of `{self.name}`: write `{self.name}[j * "
+                f"a Python {type(indices).__name__} is not an index of `{self.name}`: write `{self.name}[j * "
                 f"width + i]`, or the shape in the annotation, as in `{self.name}: "
                 "iv.Buffer[iv.f32, (None, width)]`"
             )

@@ -51,7 +51,7 @@ def _offset_of(coord, shape, stride, count):
         coord.fail()
     if not isinstance(coord, Value) or coord.type.kind != "scalar" or not coord.type.is_integer:
         raise _trace.error(
-            f"{describe(coord)} is no coordinate: coordinates are made of integers and None"
+            f"{describe(coord)} is not a coordinate: coordinates are made of integers and None"
         )
     coord = _counted(coord, count)
     # The index of a nested mode is taken apart: leftmost fastest, the last takes what is left.
@@ -147,7 +147,7 @@ def masks(mask, count):
     if isinstance(mask, (Value, Undefined, bool)):
         return [_control.truth(mask)] * count
     raise _trace.error(
-        f"{describe(mask)} is no mask: a mask is a bool, Elements of bools, or a function of an "
+        f"{describe(mask)} is not a mask: a mask is a bool, Elements of bools, or a function of an "
         "element's number that gives one"
     )
 
@@ -188,7 +188,7 @@ class Tensor:
         if isinstance(memory, RegisterLike):
             memory = memory.memory
         if not isinstance(memory, Memory):
-            raise _trace.error(f"{describe(memory)} is no memory to see through a layout")
+            raise _trace.error(f"{describe(memory)} is not memory to see through a layout")
         if not isinstance(memory.element, Type):
             raise _trace.error(f"a tensor holds values, `{memory.name}` holds {memory.element}")
         if not isinstance(layout, (Layout, SwizzledLayout)):

@@ -65,7 +65,7 @@ def test_run_of_a_kernel_with_compile_time_values(file, capfd):
     assert main([*argv, "--arg=times=3"]) == 0
     assert "x = [0.0, 8.0, 16.0" in capfd.readouterr().out
     assert main([*argv, "--arg", "times=["]) == 2
-    assert "`[` is no Python number" in capfd.readouterr().err
+    assert "`[` is not a Python number" in capfd.readouterr().err
 
 
 def test_check_reports_a_race_with_the_files_lines(file, capfd):

@@ -732,7 +732,7 @@ def test_device_capabilities():
 @pytest.mark.parametrize(
     "annotation, message",
     [("np.float99", "no attribute|float99"), ("'floaty'", "cannot be resolved: name 'floaty'"), ("'float5'", "float5"), ("None", "has no annotation"),
-     ("'float*'", r"`a` of kernel `k` is annotated 'float\*', which cannot be resolved: it is no Python"),
+     ("'float*'", r"`a` of kernel `k` is annotated 'float\*', which cannot be resolved: it is not a Python"),
      ("'Scalar(UInt99)'", "annotated 'Scalar\\(UInt99\\)'")],
 )
 def test_parameters_need_a_type(annotation, message, tmp_path):
@@ -812,7 +812,7 @@ def misuse():
         a[0] = 2.0
 
     def condition(a: enigma.Float32):
-        if enigma.if_(a[0] > 1.0): a[0] = 2.0  # block is no condition
+        if enigma.if_(a[0] > 1.0): a[0] = 2.0  # block is not a condition
 
     def whole(a: enigma.Float32):
         a[0] = enigma.exp(a)  # `a` is a tensor, where a value is needed

@@ -410,7 +410,7 @@ def negative_elements(out: I):
     out[-1] = 1
 
 
-@says(r"a value of type i32 is no function to call")
+@says(r"a value of type i32 is not a function")
 def calls_of_values(out: I):
     out[0] = thread()(3)
 

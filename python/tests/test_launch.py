@@ -55,7 +55,7 @@ def test_a_device_by_name_or_object():
     x = np.ones(8, np.float32)
     with pytest.raises(iv.ArgumentError, match="no device `metal9`; there is `"):
         scale[8, 8](x, 3, device="metal9")
-    with pytest.raises(iv.ArgumentError, match="device=7 is no device"):
+    with pytest.raises(iv.ArgumentError, match="device=7 is not a device"):
         scale[8, 8](x, 3, device=7)
     assert (x == 1).all()
 
@@ -495,7 +495,7 @@ def test_time_limits_and_cancelling():
     with pytest.raises(iv.Error, match="cancelled"):
         future.result(timeout=60)
     for limit in (-1.0, 0, "1", True):
-        with pytest.raises(iv.ArgumentError, match="time_limit=.* is no limit"):
+        with pytest.raises(iv.ArgumentError, match="time_limit=.* is not a limit"):
             spin[1, 1](x, time_limit=limit)
 
 

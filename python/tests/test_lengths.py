@@ -115,7 +115,7 @@ def test_an_array_has_the_shape_of_its_annotation():
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (4, None), (4, -1), (None, 2.0)])
 def test_shapes_that_are_none(shape):
-    with pytest.raises(iv.Error, match="is no shape: write the extents"):
+    with pytest.raises(iv.Error, match="is not a shape: write the extents"):
         iv.Buffer[iv.f32, shape]
 
 

@@ -182,7 +182,7 @@ def test_what_a_browser_refuses_is_told():
         ("scale", {"z": 1}, r"has no parameter `z`; it has `x` \(0.0\), `y` \(0.1\), `n` \(1.2\)"),
         ("scale", {"x": np.zeros(4), "y": 1, "n": 1}, "has dtype float64, expected float32: convert it"),
         ("scale", {"x": np.zeros(4, np.float32), "y": 1, "n": 1}, "is a int, expected an array"),
-        ("scale", {"x": np.zeros(3, np.uint8), "y": 1, "n": 1}, "no multiple of an element's 4"),
+        ("scale", {"x": np.zeros(3, np.uint8), "y": 1, "n": 1}, "not a multiple of an element's 4"),
         (
             "scale",
             {"x": np.zeros(4, np.float32), "y": np.zeros(4, np.float32), "n": -1},
@@ -207,7 +207,7 @@ def test_what_a_browser_refuses_is_told():
         (
             "move_points",
             {"points": np.zeros(3, np.float32), "params": PARAMS},
-            "12 bytes, which is no multiple of an element's 16",
+            "12 bytes, which is not a multiple of an element's 16",
         ),
         (
             "move_points",
@@ -244,9 +244,9 @@ def test_what_does_not_fit_is_refused(shader, name, arguments, sentence):
 def test_what_is_no_kernel_or_file_is_refused(shader, tmp_path):
     with pytest.raises(iv.ArgumentError, match="has no kernel 'main'; it has scale, move_points"):
         shader["main"]
-    with pytest.raises(iv.Error, match="is no .wgsl, .inv or .invb file"):
+    with pytest.raises(iv.Error, match="is not a .wgsl, .inv or .invb file"):
         iv.load("things.txt")
-    with pytest.raises(iv.Error, match=r"^two\\nlines.txt is no .wgsl, .inv or .invb file"):
+    with pytest.raises(iv.Error, match=r"^two\\nlines.txt is not a .wgsl, .inv or .invb file"):
         iv.load("two\nlines.txt")
     with pytest.raises(iv.Error, match="No such file"):
         iv.load(tmp_path / "none.wgsl")
@@ -259,7 +259,7 @@ def test_what_is_no_kernel_or_file_is_refused(shader, tmp_path):
             "@compute @workgroup_size(1) fn main() { _ = textureDimensions(t); }",
         )["main"]
     (tmp_path / "latin.wgsl").write_bytes(b"// \xe9")
-    with pytest.raises(iv.Error, match="is no text in UTF-8"):
+    with pytest.raises(iv.Error, match="is not text in UTF-8"):
         iv.load(tmp_path / "latin.wgsl")
     (tmp_path / "bad.invb").write_bytes(b"nothing")
     with pytest.raises(iv.Error, match="bad.invb"):

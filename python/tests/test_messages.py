@@ -134,17 +134,17 @@ def floor_division(x: F):
     x[0] = x[1] // 2
 
 
-@says(r"a Python str is no operand of `\+`")
+@says(r"a Python str cannot be an operand of `\+`")
 def strings(x: F):
     x[0] = x[1] + "a"
 
 
-@says(r"the array `y` is no operand of `\+`: index it")
+@says(r"the array `y` cannot be an operand of `\+`: index it")
 def arrays_as_operands(x: F, y: F):
     x[0] = x[1] + y
 
 
-@says(r"a part of `p` is no operand")
+@says(r"a part of `p` cannot be an operand")
 def structs_as_operands(x: F, p: iv.Buffer[PAIR]):
     x[0] = x[1] + p[0]
 
@@ -284,12 +284,12 @@ def indices_of_floats(x: F):
     x[x[0]] = 1.0
 
 
-@says(r"a Python float is no index: an index is one integer")
+@says(r"a Python float is not an index: an index is one integer")
 def indices_of_python_floats(x: F):
     x[1.5] = 1.0
 
 
-@says(r"a Python tuple is no index")
+@says(r"a Python tuple is not an index")
 def indices_of_tuples(x: F):
     x[0, 1] = 1.0
 
@@ -309,7 +309,7 @@ def empty_arrays():
     iv.threadgroup_alloc(iv.f32, 0)
 
 
-@says(r"'nonsense' is no element type: write one of Invar's types")
+@says(r"'nonsense' is not an element type: write one of Invar's types")
 def elements_of_text():
     iv.thread_alloc("nonsense", 4)
 
@@ -808,7 +808,7 @@ def test_types_that_memory_cannot_hold():
     ):
         with pytest.raises(iv.Error, match=pattern):
             iv.Struct("S", dtype)
-    with pytest.raises(iv.Error, match="is no element type"):
+    with pytest.raises(iv.Error, match="is not an element type"):
         iv.zeros(4, object())
 
 
@@ -920,5 +920,5 @@ def test_a_traced_value_is_no_key():
         o[0] = len({x[0], x[1]})
 
     for kernel in (looked_up, counted):
-        with pytest.raises(iv.KernelError, match="a traced i32 is no key of a dict or set"):
+        with pytest.raises(iv.KernelError, match="a traced i32 cannot be a key of a dict or set"):
             kernel.ir

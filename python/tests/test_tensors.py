@@ -153,7 +153,7 @@ def test_register_tensors_through_layouts():
         (lambda x: iv.Tensor(x, (4, 8))[1.5, 0], "no coordinate"),
         (lambda x: iv.Tensor(x, (4, 8))["a"], "no coordinate"),
         (lambda x: iv.Tensor(x, (128, 128)).load(), "16384 elements; at most 4096"),
-        (lambda x: iv.Tensor(3, (4, 8)), "Python int is no memory"),
+        (lambda x: iv.Tensor(3, (4, 8)), "Python int is not memory"),
         (lambda x: iv.Tensor(x, 4).load() + iv.Tensor(x, 6).load(), "values of 4 and 6 elements|meet"),
         (lambda x: iv.Tensor(x, 4).store("a"), "Python str where a value"),
         (lambda x: iv.Tensor(x, 4)[None].store(iv.Tensor(x, 6).load()), "6 and 4 elements"),
@@ -228,7 +228,7 @@ def test_masked_loads_and_stores_of_views_and_memory():
 @pytest.mark.parametrize(
     "body, message",
     [
-        (lambda x, t: iv.copy(t, t, mask="a"), "Python str is no mask"),
+        (lambda x, t: iv.copy(t, t, mask="a"), "Python str is not a mask"),
         (lambda x, t: t.load(mask=lambda i: x[i]), "a condition has type f32"),
         (lambda x, t: iv.copy(t, iv.Tensor(x, 6)), "of 6 elements of `x` to 4 of `x`"),
         (lambda x, t: iv.copy(t, iv.Tensor(iv.thread_alloc(iv.f16, 4), 4)), "of f16 to f32: convert"),
@@ -335,7 +335,7 @@ def test_several_elements_are_no_condition(use):
     def asks(x: iv.Buffer[iv.f32]):
         x[0] = use(iv.Tensor(x, (8,)).load())
 
-    with pytest.raises(KernelError, match=re.escape("8 elements are no condition: write any(...)")):
+    with pytest.raises(KernelError, match=re.escape("8 elements are not a condition: write any(...)")):
         asks[1, 1](np.zeros(8, np.float32))
 
 

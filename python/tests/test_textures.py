@@ -384,7 +384,7 @@ def test_mistakes_of_samples_that_compare_are_sentences():
     assert "or by a sampler that does" in says(lambda t, s: t.sample_compare(0.5, 0.5, 1.0, compare="less", sampler=s))
     assert "no sampler compares as 'near' says" in says(lambda t, s: t.gather_compare(0.5, 0.5, 1.0, compare="near"))
     assert "which says all of it: give no words" in says(lambda t, s: t.sample(0.5, 0.5, filter="linear", sampler=s))
-    assert "is no sampler of this kernel" in says(lambda t, s: t.sample(0.5, 0.5, sampler=3))
+    assert "is not a sampler of this kernel" in says(lambda t, s: t.sample(0.5, 0.5, sampler=3))
 
 
 @pytest.mark.parametrize("device", DEVICES)

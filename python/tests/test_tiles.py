@@ -99,7 +99,7 @@ def test_register_tensors_check_what_they_can():
     refused(outside, r"`a` of shape \(2, 3\) has no index 3 there.*from 0 to 2")
     refused(few, r"`a` has 2 dimensions, found 1 index")
     refused(traced, r"an extent of a register tensor is a compile-time number")
-    refused(floating, r"a Python float is no index")
+    refused(floating, r"a Python float is not an index")
 
 
 def test_parts_of_memory_count_from_an_offset():

@@ -47,7 +47,7 @@ class _Region:
         )
 
     def __bool__(self):
-        raise error("a `with` block is no condition: write `with if_(...):`, or a plain `if`")
+        raise error("a `with` block is not a condition: write `with if_(...):`, or a plain `if`")
 
     def open(self, params=()):
         t = _trace.current()

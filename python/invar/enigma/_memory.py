@@ -114,7 +114,7 @@ class Tensor(_views.Tensor):
         found = parameters[self.buffer_index]
         if not isinstance(found, Tensor):
             raise error(
-                f"tensor `{self.name}` is parameter {self.buffer_index}, which is no buffer"
+                f"tensor `{self.name}` is parameter {self.buffer_index}, which is not a buffer"
             )
         if found._type != self._type:
             raise error(

@@ -149,10 +149,10 @@ def type_of(dtype):
         if name in _types._types and name not in ("event",):
             return _types._types[name]
         raise EnigmaTypeError(
-            f"{dtype!r} is no type of Metal's: write one such as \"float\", \"uint\", \"half\" or "
+            f"{dtype!r} is not a type of Metal's: write one such as \"float\", \"uint\", \"half\" or "
             '"float4"'
         )
-    raise EnigmaTypeError(f"{dtype!r} is no type: write enigma.Float32 or \"float\"")
+    raise EnigmaTypeError(f"{dtype!r} is not a type: write enigma.Float32 or \"float\"")
 
 
 def metal_name(ty):

@@ -119,7 +119,7 @@ def _bound(what, fn, args, kwargs):
 
 def _said(e):
     """What Python says of an annotation."""
-    return "it is no Python expression" if isinstance(e, SyntaxError) else str(e)
+    return "it is not a Python expression" if isinstance(e, SyntaxError) else str(e)
 
 
 _local = threading.local()

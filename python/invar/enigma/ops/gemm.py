@@ -41,7 +41,7 @@ def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dt
     if simdgroup and not whole:
         raise error(f"gemm: simdgroup matrices need multiples of 8, not {M}x{N}x{K}")
     if simdgroup and own:
-        raise error("gemm: simdgroup matrices are shared by threads, so C is no register tensor")
+        raise error("gemm: simdgroup matrices are shared by threads, so C is not a register tensor")
     rows = _row(C, M, N), _row(A, *((K, M) if transpose_A else (M, K)))
     rows = *rows, _row(B, *((N, K) if transpose_B else (K, N)))
     if not own:

@@ -48,7 +48,7 @@ def mlx_dtype_to_metal(dtype):
     for name, metal in _METAL.items() if mx is not None else ():
         if dtype == getattr(mx, name, None):
             return metal
-    raise EnigmaTypeError(f"{dtype} is no type of MLX that Metal's kernels have")
+    raise EnigmaTypeError(f"{dtype} is not a type of MLX that Metal's kernels have")
 
 
 def array_of(x):

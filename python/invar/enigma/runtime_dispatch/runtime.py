@@ -209,7 +209,7 @@ def _dtype(dtype):
         raise runtime_error(e) from None
     except TypeError:
         raise EnigmaRuntimeError(
-            f"{dtype!r} is no type of an output: write one such as \"float\" or np.float32"
+            f"{dtype!r} is not a type of an output: write one such as \"float\" or np.float32"
         ) from None
 
 
@@ -251,7 +251,7 @@ def _outputs(output_size, sizes, shapes, dtypes):
             raise EnigmaRuntimeError(f"output {i} has {size} bytes, its shape {shape} takes {needed}")
         if size % item_bytes:
             raise EnigmaRuntimeError(
-                f"output {i} has {size} bytes, which is no whole number of {dtype[0]}"
+                f"output {i} has {size} bytes, which is not a whole number of {dtype[0]}"
             )
         out.append((size, shape, dtype))
     return out
@@ -324,11 +324,11 @@ def _bytes_of(x, index, param):
     try:
         array = np.asarray(x, param.type.numpy() if bare else None)
     except (TypeError, ValueError, OverflowError) as e:
-        raise EnigmaRuntimeError(f"input {index} is no array: {e}") from None
+        raise EnigmaRuntimeError(f"input {index} is not an array: {e}") from None
     except Error as e:
         raise runtime_error(e) from None
     if array.dtype.kind in "OUSmM":
-        raise EnigmaRuntimeError(f"input {index} is no array of numbers")
+        raise EnigmaRuntimeError(f"input {index} is not an array of numbers")
     if param is not None:
         _check_dtype(array.dtype, index, param)
     if not array.nbytes:
