@@ -1100,7 +1100,7 @@ def if_exp(condition, then, otherwise):
             values[i] = spread(x, counts[0])
             regions[i] = t.builder.close_region()
         values = [Elements(x) for x in values]
-    merge = Merge([Way({}), Way({})], first, "a conditional expression", {})
+    merge = Merge([Way({}), Way({})], first, "it", {})
     make = merge.merged(values, Phrase("the value of the conditional expression"))
     slots = list(merge.slots.values())
     sides = [[to_type(v[i], ty, "a conditional expression") for ty, v, _, _ in slots] for i in (0, 1)]
