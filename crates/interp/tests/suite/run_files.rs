@@ -147,7 +147,7 @@ fn every_run_directive_holds() {
         }
     }
     println!("{} files, {runs} runs", files.len());
-    assert!(files.len() >= 140, "only {} files", files.len());
+    assert!(files.len() >= 165, "only {} files", files.len());
     assert!(runs >= 500, "only {runs} runs");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

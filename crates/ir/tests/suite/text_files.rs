@@ -78,7 +78,7 @@ fn check_module(name: &str, source: &str, module: &Module) -> Vec<String> {
 #[test]
 fn every_file_prints_parses_and_encodes_to_itself() {
     let files = files();
-    assert!(files.len() >= 350, "only {} files found", files.len());
+    assert!(files.len() >= 470, "only {} files found", files.len());
     let mut failed = 0;
     let mut report = String::new();
     for path in &files {
