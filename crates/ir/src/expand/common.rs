@@ -2,7 +2,7 @@
 
 use super::double::{Double, finite_or};
 use super::shared::{fast_two_sum, two_product, two_sum};
-use super::term::{Term, Terms};
+use super::term::{Float, Term, Terms};
 use super::{constant, in_f32, number, scalar_of};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
@@ -106,28 +106,72 @@ pub(crate) fn mix(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
 /// `t * t * (3 - 2 * t)` with `t = (x - low) / (high - low)`, where `t` is between 0 and 1; all
 /// steps but the last keep what rounding loses.
 ///
-/// With `t + e` the quotient, `p + p_low` the square of `t` and `f + f_low` the factor, the result is
-/// `p * f + (p * f_low + p_low * f + 6 * t * (1 - t) * e)`.
+/// Where those losses would underflow, which they do of a small `t` and of a small `high - low`, it is
+/// computed of both times powers of two.
 pub(crate) fn smoothstep(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
         let ty = b.ty(args[0]);
         let terms = Terms::new(b, ty);
         let minus_low = -terms.float_of(args[0]);
-        let (way, way_low) = two_sum(terms.float_of(args[2]), minus_low);
-        let (distance, distance_low) = two_sum(terms.float_of(args[1]), minus_low);
-        let t = way / distance;
-        let rest = (-t).fma(distance, way) + way_low;
-        let t_low = (-t).fma(distance_low, rest) / distance;
-        let (p, p_low) = two_product(t, t);
-        let f = t.fma(-2.0, 3.0);
-        let f_low = t.fma(-2.0, terms.float(3.0) - f);
-        let slope = (t * 6.0) * (terms.float(1.0) - t);
-        let rest = slope.fma(t_low, p.fma(f_low, p_low * f));
-        let rest = rest.abs().lt(f64::INFINITY).pick(rest, 0.0);
+        let way = two_sum(terms.float_of(args[2]), minus_low);
+        let distance = two_sum(terms.float_of(args[1]), minus_low);
+        let part = part_of(way, distance);
+        let t = part.0;
         let inside = t.gt(0.0) & t.lt(1.0);
+        let two_to = |f32, f64| 2f64.powi(terms.by_format(f32, f64));
+        let size = distance.0.abs();
+        let underflows = t.lt(two_to(-50, -480)) | size.lt(two_to(-60, -480));
+        let [p, f, rest] = ease(part, part);
+        let usual = p.fma(f, rest).value();
+        let [result] = terms.rarely(inside & underflows, [usual], || {
+            let one = terms.float(1.0);
+            let up = size.lt(two_to(-20, -200)).pick(two_to(100, 900), one);
+            let part = part_of(times(way, up), times(distance, up));
+            let is_near = part.0.lt(two_to(-50, -480));
+            let up = is_near.pick(two_to(45, 450), one);
+            let down = is_near.pick(two_to(-45, -450), one);
+            let [p, f, rest] = ease(part, times(part, up));
+            let result = p.fma(f, -0.0);
+            let low = p.fma(f, -result);
+            // What becomes subnormal is rounded once, to the units in the last place of this.
+            let grid = two_to(-36, -122);
+            let grid = (is_near & result.lt(grid)).pick(grid, terms.float(0.0));
+            let (sum, lost) = fast_two_sum(grid, result);
+            let result = (sum + (lost + (low + rest))) - grid;
+            [((result * down) * down).value()]
+        });
         let outside = t.ge(1.0).pick(1.0, terms.float(0.0));
-        inside.pick(p.fma(f, rest), outside).value()
+        inside.pick(terms.float_of(result), outside).value()
     })
+}
+
+/// A number and what it lacks.
+type Exact<'t> = (Float<'t>, Float<'t>);
+
+fn times<'t>((x, low): Exact<'t>, factor: Float<'t>) -> Exact<'t> {
+    (x.fma(factor, -0.0), low.fma(factor, -0.0))
+}
+
+/// `way / distance`.
+fn part_of<'t>(way: Exact<'t>, distance: Exact<'t>) -> Exact<'t> {
+    let t = way.0 / distance.0;
+    let rest = (-t).fma(distance.0, way.0) + way.1;
+    (t, (-t).fma(distance.1, rest) / distance.0)
+}
+
+/// `s * s * (3 - 2 * t)` as `a * b + c`, where `s` is `t` times a power of two.
+///
+/// With `t + e` and `s + g` exactly, `p + p_low` the square of `s` and `f + f_low` the factor, the result
+/// is `p * f + (p * f_low + p_low * f + 6 * s * (1 - t) * g)`.
+fn ease<'t>((t, _): Exact<'t>, (s, s_low): Exact<'t>) -> [Float<'t>; 3] {
+    let terms = t.terms();
+    let (p, p_low) = two_product(s, s);
+    let f = t.fma(-2.0, 3.0);
+    let f_low = t.fma(-2.0, terms.float(3.0) - f);
+    let slope = (s * 6.0) * (terms.float(1.0) - t);
+    let rest = slope.fma(s_low, p.fma(f_low, p_low * f));
+    let rest = rest.abs().lt(f64::INFINITY).pick(rest, 0.0);
+    [p, f, rest]
 }
 
 /// 0.

@@ -834,20 +834,58 @@ fn interpolation_is_within_its_bound_also_where_it_cancels() {
     }
 }
 
+fn smoothstep(x: &[Vec<Exact>]) -> Vec<Component> {
+    let (low, high, at) = (&x[0][0], &x[1][0], &x[2][0]);
+    let t = at.sub(low).div(&high.sub(low));
+    let one = Exact::integer(1);
+    let t = if one.less(&t) {
+        one
+    } else if t.is_negative() || t == Exact::Nan {
+        Exact::zero(false)
+    } else {
+        t
+    };
+    let factor = Exact::integer(3).sub(&Exact::integer(2).mul(&t));
+    vec![itself(t.mul(&t).mul(&factor))]
+}
+
 #[test]
 fn smoothstep_is_within_its_bound() {
-    measure(Op::Smoothstep, &|s| vec![s.into(); 3], -3..3, &|x| {
-        let (low, high, at) = (&x[0][0], &x[1][0], &x[2][0]);
-        let t = at.sub(low).div(&high.sub(low));
-        let one = Exact::integer(1);
-        let t = if one.less(&t) {
-            one
-        } else if t.is_negative() || t == Exact::Nan {
-            Exact::zero(false)
-        } else {
-            t
-        };
-        let factor = Exact::integer(3).sub(&Exact::integer(2).mul(&t));
-        vec![itself(t.mul(&t).mul(&factor))]
-    });
+    measure(Op::Smoothstep, &|s| vec![s.into(); 3], -3..3, &smoothstep);
+}
+
+/// Of edges as near to each other as they can be, and of places as near to one.
+#[test]
+fn a10_smoothstep_is_within_its_bound_where_its_losses_are_small() {
+    let measure = Measure {
+        op: Op::Smoothstep,
+        types: &|s| vec![s.into(); 3],
+        exact: &smoothstep,
+    };
+    for scalar in [Scalar::F32, Scalar::F64] {
+        let format = Format::of(scalar);
+        let (least, end) = format.exponents();
+        let mut random = Random(58);
+        let half = least / 2;
+        // The exponents of the higher edge, and of what part of it the place is.
+        let windows = [
+            (least..least + 8, -4..0),
+            (least + 8..least + 40, -6..0),
+            (half..half + 8, -4..0),
+            (-3..3, half - 20..half + 16),
+            (end - 4..end - 2, half - 20..half + 16),
+            (-30..-10, half - 20..half + 16),
+            (half..0, half - 20..half + 40),
+        ];
+        for (high, part) in windows {
+            let zeros = vec![format.encode(&Exact::zero(false)); 3000];
+            let highs = random_column(format, &mut random, high);
+            let parts = random_column(format, &mut random, part);
+            let product = |(high, part): (&u64, &u64)| {
+                format.finite(format.encode(&format.decode(*high).mul(&format.decode(*part))))
+            };
+            let at: Vec<u64> = highs.iter().zip(&parts).map(product).collect();
+            measure.on(scalar, &[zeros, highs, at]);
+        }
+    }
 }
