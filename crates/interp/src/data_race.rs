@@ -352,8 +352,8 @@ impl DataRaces {
         merged
     }
 
-    /// The findings of the run that ended last, each with its object.
-    pub(crate) fn found(&self) -> Vec<(Option<u32>, Diagnostic)> {
+    /// The findings of the run that ended last, each with its object, and with its places if it is of two.
+    pub(crate) fn found(&self) -> Vec<(Option<u32>, Option<Pair>, Diagnostic)> {
         let mut found = Vec::new();
         let mut shown: HashMap<(Class, Object), usize> = HashMap::new();
         for race in &self.outcome.races {
@@ -362,7 +362,9 @@ impl DataRaces {
                 .or_default();
             *count += 1;
             if *count <= SHOWN {
-                found.push((Some(self.number(race.report.object)), self.word(race)));
+                let (_, object, one, other) = self.key(race);
+                let pair = Some((object, one, other));
+                found.push((Some(self.number(object)), pair, self.word(race)));
             }
         }
         let mut more: Vec<_> = shown.into_iter().filter(|(_, n)| *n > SHOWN).collect();
@@ -382,17 +384,16 @@ impl DataRaces {
                 self.about[number as usize].name,
                 count - SHOWN
             );
-            found.push((Some(number), Diagnostic::error(rule, self.kernel, message)));
+            let more = Diagnostic::error(rule, self.kernel, message);
+            found.push((Some(number), None, more));
         }
         if self.outcome.not_kept > 0 {
             let message = format!(
                 "{} more racy locations, at other pairs of places, are not listed",
                 self.outcome.not_kept
             );
-            found.push((
-                None,
-                Diagnostic::error(Rule::DataRace, self.kernel, message),
-            ));
+            let more = Diagnostic::error(Rule::DataRace, self.kernel, message);
+            found.push((None, None, more));
         }
         found
     }
@@ -1028,7 +1029,7 @@ impl Observer for DataRaces {
     fn finish(&mut self) -> Vec<Diagnostic> {
         match self.conclude() {
             Err(limit) => vec![limit],
-            Ok(()) => self.found().into_iter().map(|(_, d)| d).collect(),
+            Ok(()) => self.found().into_iter().map(|(.., d)| d).collect(),
         }
     }
 }
@@ -1065,6 +1066,9 @@ type Doing = (Span, Option<Site>, race::Access);
 
 /// What races that are one to the reader have in common.
 pub(crate) type RaceKey = (Class, Object, Doing, Doing);
+
+/// The same of whatever class: what runs may find as races of different classes.
+pub(crate) type Pair = (Object, Doing, Doing);
 
 impl Race {
     fn of(mut report: Report) -> Race {
