@@ -207,7 +207,7 @@ fn checked(
         );
         return Err(Diagnostics(vec![Diagnostic::error(
             Rule::OutOfMemory,
-            Span::NONE,
+            program.kernel().span,
             message,
         )]));
     }

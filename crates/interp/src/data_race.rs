@@ -404,7 +404,11 @@ impl DataRaces {
     }
 
     fn limit(&self, error: &race::Error) -> Diagnostic {
-        Diagnostic::error(Rule::CheckLimit, self.kernel, error.to_string())
+        let rule = match error {
+            race::Error::NoMemory { .. } => Rule::OutOfMemory,
+            _own_limit => Rule::CheckLimit,
+        };
+        Diagnostic::error(rule, self.kernel, error.to_string())
     }
 
     // ---- wording ----
@@ -1038,7 +1042,7 @@ impl DataRaces {
     /// The run has ended: what it has shown can be asked for.
     ///
     /// # Errors
-    /// `check-limit`: the run was too much for the detector.
+    /// `check-limit` or `out-of-memory`: the run was too much for the detector.
     pub(crate) fn conclude(&mut self) -> Result<(), Diagnostic> {
         if let Some(error) = self.fault.take() {
             return Err(self.limit(&error));

@@ -312,6 +312,29 @@ fn too_little_memory_for_thread_arrays_is_one_sentence() {
     }
 }
 
+/// What it is wanted for differs, and its name does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_for_a_check_has_one_name() {
+    let folder = Folder::new();
+    let run =
+        "; run: @scale(x = zeros(8000000), y = zeros(8000000), by = 2) grid(64) threadgroup(64)\n";
+    let file = folder.file("large.inv", &format!("{SCALE}{run}"));
+    let mut short = [0, 0];
+    for kib in (180_000..=360_000).step_by(20_000) {
+        let (code, told) = within(kib, &["check", text(&file)]);
+        assert!(code.is_some(), "{kib} KiB: {told}");
+        let is_for = |what: &str| told.contains(what);
+        let what = ["copies of the buffers", "the race detector needs"].map(is_for);
+        let is_short = what.contains(&true);
+        assert_eq!(told.contains("error[out-of-memory]"), is_short, "{told}");
+        for (count, is_this) in short.iter_mut().zip(what) {
+            *count += usize::from(is_this);
+        }
+    }
+    assert!(!short.contains(&0), "{short:?}");
+}
+
 /// Where there is no memory to compare in, nothing is said to be wrong.
 #[cfg(target_os = "linux")]
 #[test]
