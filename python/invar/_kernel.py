@@ -18,6 +18,7 @@ from ._errors import (
     ArgumentError, Error, KernelError, Proof, ReportError, VerifyError, asked, entries, entry,
     findings_of, told,
 )  # fmt: skip
+from ._kept import kept
 from ._launch import OPTIONS, Launch, size_of, threadgroups
 
 __all__ = "Kernel Specialised kernel prove".split()
@@ -116,7 +117,7 @@ class Compiled:
         #: What the trace took from outside: a launch looks whether it is still so.
         self.reads = reads
 
-    @functools.cached_property
+    @kept
     def steps(self):
         """How the arguments of a launch are converted."""
         return [_arguments.Step(self.name, p) for p in self.params if p.kind != "value"]
@@ -237,7 +238,7 @@ class Kernel:
     def _repr_html_(self):
         return _html.kernel(self, Error)
 
-    @functools.cached_property
+    @kept
     def params(self):
         """The parameters, in order."""
         code = self.function.__code__
@@ -344,7 +345,7 @@ class Kernel:
         values = [x for p, x in given if p.kind == "value"]
         return self.compile(values, elements), [x for p, x in given if p.kind != "value"]
 
-    @functools.cached_property
+    @kept
     def _plain(self):
         """Whether it is compiled once, for all arguments."""
         return all(p.kind != "value" and p.element is not None for p in self.params)

@@ -23,6 +23,7 @@ from ._errors import (
     ArgumentError, Error, Finding, VerifyError, entries, entry, findings_of, path_text, told,
 )  # fmt: skip
 from ._kernel import Compiled, Param, ir, source
+from ._kept import kept
 from ._launch import Launch
 
 __all__ = "LoadedKernel Module Variable load".split()
@@ -97,7 +98,7 @@ class Module(Mapping[str, "LoadedKernel"]):
         #: Values of a shader's overrides; ``None`` if it is none.
         self._constants = constants
 
-    @functools.cached_property
+    @kept
     def _names(self):
         of_module = isinstance(self._inner, _invar.Module)
         return told(VerifyError, self._inner.kernels if of_module else self._inner.entries)

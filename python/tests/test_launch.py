@@ -896,6 +896,38 @@ print("end")
 
 
 @needs_fork
+def test_a_child_of_fork_computes_attributes_that_its_parent_does():
+    done = run(
+        """
+import os, threading
+from invar._kept import kept
+going, forked = threading.Event(), threading.Event()
+
+class Slow:
+    @kept
+    def answer(self):
+        going.set()
+        assert forked.wait(60)
+        return 42
+
+slow = Slow()
+thread = threading.Thread(target=lambda: slow.answer)
+thread.start()
+assert going.wait(60)
+child = os.fork()
+forked.set()
+if child == 0:
+    os._exit(slow.answer)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+thread.join()
+assert slow.answer == 42 and vars(slow) == {"answer": 42}
+print("end")
+"""
+    )
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+
+
+@needs_fork
 def test_a_child_of_fork_copies_back_what_its_parent_does():
     done = run(
         KERNEL
