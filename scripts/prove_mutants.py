@@ -62,6 +62,13 @@ MUTANTS = [
      "self.lesser_or_greater(q, t, value, (false, &a, &b))? };"),
     ("components-are-the-first", VALUE,
      "*parts.get(index)?", "*parts.get(if BROKEN { 0 } else { index })?"),
+    ("components-of-sums-are-of-the-first", VALUE,
+     "(a.form.plus(1, &b.form)?, bounds)\n            }\n            (Op::Sub",
+     "(if BROKEN { a.form } else { a.form.plus(1, &b.form)? }, bounds)\n            }\n            (Op::Sub"),
+    ("components-that-are-not-there-are-the-first", VALUE,
+     "if !(0..count).contains(&index) {\n            return Some(Int::constant(0));",
+     "if !(0..count).contains(&index) {\n            if BROKEN { return self.part_of(q, t, operands[0], 0); }\n"
+     "            return Some(Int::constant(0));"),
     ("le-as-lt", VALUE,
      "Op::Le => Formula::le(a, b),",
      "Op::Le if BROKEN => Formula::lt(a, b),\n Op::Le => Formula::le(a, b),"),

@@ -1138,7 +1138,7 @@ impl Subject<'_> {
                 let a = self.int(q, t, *args.first()?)?;
                 return self.fitted(q, t, value, a.form, (a.low, a.high));
             }
-            Op::Extract => return self.component(q, t, args),
+            Op::Extract => return self.component(q, t, value, args),
             _another => {}
         }
         let a = self.int(q, t, *args.first()?)?;
@@ -1223,28 +1223,72 @@ impl Subject<'_> {
         }
     }
 
-    /// A component of a vector that is loaded, or made of scalars here.
-    fn component(&self, q: &mut Query, t: &mut Thread, args: &[Value]) -> Option<Int> {
-        if let Some(InstKind::Load(place)) = self.shape.defining(args[0]) {
-            let index = self.int(q, t, args[1])?.as_constant()?;
-            return self.loaded(q, t, place, (self.kernel.ty(args[0]), Some(index)));
-        }
+    /// A component of a vector that is loaded, or made of scalars here; or what one of these becomes by one operation.
+    fn component(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        value: Value,
+        args: &[Value],
+    ) -> Option<Int> {
+        let index = self.int(q, t, args[1])?.as_constant()?;
         let Some(InstKind::Op {
-            op: Op::Construct,
-            args: parts,
+            op: op @ (Op::Cast | Op::AsType | Op::Add | Op::Sub),
+            args: operands,
             ..
         }) = self.shape.defining(args[0])
         else {
-            return None;
+            return self.part_of(q, t, args[0], index);
         };
-        let Type::Vector(scalar, count) = self.kernel.ty(args[0]) else {
+        let parts = |v: &Value| match self.kernel.ty(*v) {
+            Type::Vector(_, count) => Some(i128::from(count)),
+            _no_vector => None,
+        };
+        let count = parts(&args[0])?;
+        if !(0..count).contains(&index) {
+            return Some(Int::constant(0));
+        }
+        if !operands.iter().all(|v| parts(v) == Some(count)) {
+            return None;
+        }
+        let a = self.part_of(q, t, operands[0], index)?;
+        let (form, bounds) = match (op, operands.get(1)) {
+            (Op::Add, Some(b)) => {
+                let b = self.part_of(q, t, *b, index)?;
+                let bounds = (a.low + b.low, a.high + b.high);
+                (a.form.plus(1, &b.form)?, bounds)
+            }
+            (Op::Sub, Some(b)) => {
+                let b = self.part_of(q, t, *b, index)?;
+                let bounds = (a.low - b.high, a.high - b.low);
+                (a.form.plus(-1, &b.form)?, bounds)
+            }
+            (_same_number, _) => (a.form, (a.low, a.high)),
+        };
+        self.fitted(q, t, value, form, bounds)
+    }
+
+    /// A component of a vector that is loaded, or made of scalars here.
+    fn part_of(&self, q: &mut Query, t: &mut Thread, vector: Value, index: i128) -> Option<Int> {
+        let parts = match self.shape.defining(vector)? {
+            InstKind::Load(place) => {
+                return self.loaded(q, t, place, (self.kernel.ty(vector), Some(index)));
+            }
+            InstKind::Op {
+                op: Op::Construct,
+                args,
+                ..
+            } => args,
+            _another => return None,
+        };
+        let Type::Vector(scalar, count) = self.kernel.ty(vector) else {
             return None;
         };
         let single = |part: &Value| self.kernel.ty(*part) == Type::Scalar(scalar);
         if !parts.iter().all(single) {
             return None;
         }
-        let index = usize::try_from(self.int(q, t, args[1])?.as_constant()?).ok()?;
+        let index = usize::try_from(index).ok()?;
         if index >= usize::from(count) {
             return Some(Int::constant(0));
         }
