@@ -35,7 +35,7 @@ case "$system" in
         export INVAR_LLVM_CONFIG=${INVAR_LLVM_CONFIG:-$(brew --prefix llvm@19)/bin/llvm-config}
         # Its archives are for the release of macOS that they were built for, and so is what they are linked into.
         archive=$("$INVAR_LLVM_CONFIG" --libdir)/libLLVMSupport.a
-        MACOSX_DEPLOYMENT_TARGET=$(otool -l "$archive" | awk '$1 == "minos" { print $2; exit }')
+        MACOSX_DEPLOYMENT_TARGET=$(otool -l "$archive" | awk '$1 == "minos" && !found++ { print $2 }')
         [ -n "$MACOSX_DEPLOYMENT_TARGET" ] || { echo "$archive does not say which macOS it is for" >&2; exit 1; }
         export MACOSX_DEPLOYMENT_TARGET
         ;;
