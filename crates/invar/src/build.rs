@@ -1280,7 +1280,7 @@ impl<T: Element + Stored> Parameter for Out<T> {
     }
 }
 
-impl<T: Constant> Parameter for T {
+impl<T: Constant + Copy> Parameter for T {
     type Given<'a> = T;
 
     fn wanted() -> Wanted {

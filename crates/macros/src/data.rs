@@ -168,7 +168,7 @@ fn as_constant(name: &Ident, used: &[Ident], types: &[TokenStream], end: &Ident)
 
             fn repr(&self) -> #values {
                 #values {
-                    #(#used: #constant_value(self.#used),)*
+                    #(#used: #constant_value(&self.#used),)*
                     #end: (),
                 }
             }
@@ -178,7 +178,7 @@ fn as_constant(name: &Ident, used: &[Ident], types: &[TokenStream], end: &Ident)
             type Val = ::invar::kernel::Val<#name>;
 
             fn into_val(self) -> ::invar::kernel::Val<#name> {
-                ::invar::kernel::constant_value(self)
+                ::invar::kernel::constant_value(&self)
             }
         }
     }

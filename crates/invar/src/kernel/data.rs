@@ -31,7 +31,7 @@ pub trait Known {
     message = "a kernel has no values of type `{Self}`",
     note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, arrays of 2 to 4 of them as vectors, and structs with `#[derive(KernelData)]`"
 )]
-pub trait Data: Known<Itself = Self> + Copy + 'static {
+pub trait Data: Known<Itself = Self> + Sized + 'static {
     /// What a value of the type is while a kernel is defined.
     type Repr: Copy;
 
@@ -450,7 +450,7 @@ pub trait Constant: Stored {
 
 /// A constant of the host's as a value of the kernel.
 #[doc(hidden)]
-pub fn constant_value<T: Constant>(constant: T) -> Val<T> {
+pub fn constant_value<T: Constant>(constant: &T) -> Val<T> {
     Val::from_repr(constant.repr())
 }
 
@@ -478,7 +478,7 @@ impl<T: Constant, const N: usize> Constant for [T; N] {
 
 /// A scalar, or a vector of 2 to 4: what operations work on component by component.
 #[diagnostic::on_unimplemented(message = "`{Self}` is neither a scalar nor a vector of 2 to 4")]
-pub trait Lanes: Single + Stored {
+pub trait Lanes: Single + Stored + Copy {
     /// One component.
     type Scalar: Scalar;
     /// What a comparison gives: a truth value for each component.

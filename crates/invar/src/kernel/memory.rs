@@ -475,12 +475,26 @@ pub fn components<const N: usize, V: ComponentsOf<N>>(v: V) -> V::Whole {
 }
 
 /// `&x[i]`: a place to load from.
-#[derive(Clone, Copy)]
 pub struct PlaceRef<T: Stored>(pub(super) Spot<T>);
 
+impl<T: Stored> Clone for PlaceRef<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Stored> Copy for PlaceRef<T> {}
+
 /// `&mut x[i]`: a place for atomic operations.
-#[derive(Clone, Copy)]
 pub struct PlaceMut<T: Stored>(pub(super) Spot<T>);
+
+impl<T: Stored> Clone for PlaceMut<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Stored> Copy for PlaceMut<T> {}
 
 impl<T: Stored> IntoVal for PlaceMut<T> {
     type Val = Self;

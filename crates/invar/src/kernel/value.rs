@@ -66,7 +66,7 @@ pub fn alike<V: Vars>(_other: V, value: V) -> V {
             with `#[derive(KernelData)]`, and tuples of up to 8; of an enum without fields a variant is a number, \
             `Cell::Wall as u32`"
 )]
-pub trait IntoVal: Copy {
+pub trait IntoVal: Sized {
     /// What it is in the kernel.
     type Val: Copy;
 
@@ -74,10 +74,7 @@ pub trait IntoVal: Copy {
     fn into_val(self) -> Self::Val;
 
     /// Names it for reports, unless it has a name.
-    fn name(self, name: &str) -> Self
-    where
-        Self: Sized,
-    {
+    fn name(self, name: &str) -> Self {
         let _no_value_to_name = name;
         self
     }
