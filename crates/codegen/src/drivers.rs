@@ -54,14 +54,14 @@ pub const GPUS: &[Workaround] = &[
     Workaround {
         driver: "Mesa llvmpipe 22.3",
         symptom: "takes a product or a quotient of a zero that it knows for zero, also where the other operand is infinite or NaN",
-        remedy: "`hides_zeros`: zeros come from bits that it does not know (`wgsl/operations.rs`)",
+        remedy: "`hides_zeros`: zeros come from bits that it does not know (`wgsl/literals.rs`)",
         test: "tests/ir/run/A9-a-constant-zero-swallows-nothing.inv",
         until: "the test passes on Mesa without it",
     },
     Workaround {
         driver: "Mesa llvmpipe 22.3",
         symptom: "keeps sums of `f16` wider than `f16`",
-        remedy: "it is not asked for `f16` (`runtime/src/gpu/mod.rs`)",
+        remedy: "it is not asked for `f16` (`runtime/src/gpu/handle.rs`)",
         test: "tests/ir/run/A5-f16-is-rounded-to-the-nearest-even.inv",
         until: "the test passes on Mesa with `f16`",
     },
@@ -75,14 +75,14 @@ pub const GPUS: &[Workaround] = &[
     Workaround {
         driver: "Mesa llvmpipe 22.3",
         symptom: "takes each entry of an array that goes by value, or begins as zero in a loop, for a value, and minutes for products of tiles",
-        remedy: "`matrices_in_place`, `clears_arrays`: arrays stay where they are declared (`wgsl/collective.rs`, `wgsl/memory.rs`)",
+        remedy: "`matrices_in_place`, `clears_arrays`: arrays stay where they are declared (`wgsl/values.rs`, `wgsl/body.rs`)",
         test: "tests/ir/run/I3-large-thread-arrays-start-as-zero.inv",
         until: "the test takes no longer without it",
     },
     Workaround {
         driver: "Mesa llvmpipe 22.3",
         symptom: "writes beyond its stack for thread arrays that cross a barrier",
-        remedy: "thread arrays may take 16 KiB together (`runtime/src/gpu/mod.rs`)",
+        remedy: "thread arrays may take 16 KiB together (`runtime/src/gpu/handle.rs`)",
         test: "tests/ir/run/I3-large-thread-arrays-start-as-zero.inv",
         until: "its stack grows with arrays",
     },

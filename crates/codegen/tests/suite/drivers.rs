@@ -26,3 +26,37 @@ fn the_tests_that_it_names_are_there() {
         assert!(text.contains(function), "{file} has no {function}");
     }
 }
+
+#[test]
+fn the_code_that_it_names_is_there() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let features = crates.join("codegen/src/wgsl/interface.rs");
+    let features = fs::read_to_string(features).expect("the features of a target");
+    for one in GPUS {
+        let (named, places) = one.remedy.split_once('(').unwrap_or((one.remedy, ""));
+        for word in one
+            .remedy
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| word.ends_with(".rs"))
+        {
+            let folder = if word.starts_with("wgsl/") {
+                "codegen/src"
+            } else {
+                ""
+            };
+            let file = crates.join(folder).join(word);
+            assert!(file.is_file(), "{word}: there is no such file");
+        }
+        assert!(!places.is_empty(), "{}: it names no file", one.remedy);
+        if let Some((feature, _)) = named.split_once("`:") {
+            for feature in feature.split('`').skip(1).step_by(2) {
+                assert!(
+                    features.contains(&format!("pub {feature}:")),
+                    "there is no feature {feature}"
+                );
+            }
+        }
+    }
+}
