@@ -61,7 +61,7 @@ pub(crate) const LEAST_RUN: usize = 4;
 /// Such powers, at most: what decides for them is one expression, which compilers go into power by power.
 pub(crate) const MOST_RUN: usize = 64;
 
-// ---- the CPU (`passes/forward.rs`, `passes/interior.rs`, `passes/regroup.rs`) ----
+// ---- the CPU (`passes/forward.rs`, `interior.rs`, `regroup.rs`, `split.rs`, `strides.rs`, `lines.rs`) ----
 
 /// Threads of a threadgroup whose rows of tiles are loaded from where they came from, at most: of more than this,
 /// several would go through each row one after another. For tiled products. No measurement on record.
@@ -101,3 +101,44 @@ pub(crate) const FAR_ACCESS: u64 = 16;
 
 /// What an access to elements a few apart counts for: it is that many vectors.
 pub(crate) const NEAR_ACCESS: u64 = 4;
+
+/// Threads of a row that a grid of one dimension is split into, at least: shorter rows are not worth it. No measurement
+/// on record.
+pub(crate) const LEAST_SPLIT_WIDTH: u32 = 64;
+
+/// Rows of so many threads may end within a vector; shorter ones are whole vectors of [`SPLIT_VECTOR`]. No measurement
+/// on record.
+pub(crate) const LONG_SPLIT_WIDTH: u32 = 256;
+
+/// Lanes of the widest vectors of 32-bit elements.
+pub(crate) const SPLIT_VECTOR: u32 = 16;
+
+/// Instructions of a loop over strides of the grid, at most: it is there twice then. No measurement on record.
+pub(crate) const STRIDE_INSTRUCTIONS: usize = 600;
+
+/// Instructions that the rounds of a loop along a row become which are made at a time, at most. No measurement on record.
+pub(crate) const LINE_INSTRUCTIONS: usize = 1024;
+
+// ---- accesses that become vectors (`analysis/blocks.rs`, `analysis/streams.rs`) ----
+
+/// How many elements further on the next lane accesses memory, at most, for a few vectors to be made for all lanes:
+/// from further apart more vectors would be loaded for few of their lanes than a gather takes. No measurement on record.
+pub const MOST_VECTOR_STRIDE: u64 = 4;
+
+/// Loads of a thread side by side that are a block, at least: fewer are mostly put together of vectors otherwise.
+/// No measurement on record.
+pub(crate) const LEAST_BLOCK_LOADS: usize = 4;
+
+/// Stores of a thread side by side that are a block, at least. No measurement on record.
+pub(crate) const LEAST_BLOCK_STORES: usize = 2;
+
+/// Elements of a block, at most: a line of a cache of 32-bit elements, and as many vectors as half of the registers.
+/// No measurement on record.
+pub(crate) const MOST_BLOCK_ELEMENTS: i64 = 16;
+
+/// Stores to an object that is streamed to, at most. No measurement on record.
+pub(crate) const MOST_STREAMED_STORES: usize = 16;
+
+/// Elements that two such stores lie apart, at least, where that is a known number: a row of a threadgroup of usual
+/// size ends before the next one begins. No measurement on record.
+pub(crate) const LEAST_STREAMS_APART: u64 = 256;

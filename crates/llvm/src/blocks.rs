@@ -37,16 +37,12 @@ use crate::function::FunctionLowering;
 use crate::places::{Spot, Target};
 use crate::state::Proof;
 use crate::target::CACHE_LINE_BYTES;
+use crate::tuning::{LEAST_STORES_APART, MOST_STORES_SIDE_BY_SIDE};
 use crate::value::{Mask, Part, Parts};
-
-/// Stores of a block whose lanes' rows lie apart, at least.
-const LEAST_FAR: u32 = 4;
-/// Stores of a block whose lanes' rows lie side by side, at most.
-const MOST_SIDE_BY_SIDE: u32 = 4;
 
 /// Whether lanes so many elements apart have blocks of so many side by side.
 fn is_side_by_side(stride: i64, span: u32) -> bool {
-    stride == i64::from(span) && span <= MOST_SIDE_BY_SIDE
+    stride == i64::from(span) && span <= MOST_STORES_SIDE_BY_SIDE
 }
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -219,13 +215,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let square = 1 << shape.rows.min(shape.width).ilog2();
         let far = |u: u32| match t.index.part(0, u as usize) {
             Part::Vector(_) => true,
-            Part::Affine { stride, .. } => stride.unsigned_abs() >= LEAST_FAR.into(),
+            Part::Affine { stride, .. } => stride.unsigned_abs() >= LEAST_STORES_APART.into(),
             Part::Scalar(_) => false,
         };
         let fits = self.chunk_ref().fast
             && !shape.linear
             && self.is_simple(t)
-            && square >= LEAST_FAR
+            && square >= LEAST_STORES_APART
             // Rows are a power of two (`shapes.rs`), so this holds; a square that hangs over would store in rows
             // that are not there.
             && shape.rows.is_multiple_of(square)
@@ -292,7 +288,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether all lanes make all stores of a block, and that is worth it. The target is the first one's.
     fn can_store(&self, block: &Block<'k>, t: &Target<'c>, mask: &Mask<'c>) -> bool {
         let span = block.span();
-        let far = span >= LEAST_FAR && span.is_multiple_of(2);
+        let far = span >= LEAST_STORES_APART && span.is_multiple_of(2);
         let fits = |u: usize| match t.index.part(0, u) {
             Part::Vector(_) => far,
             Part::Affine { stride, .. } => {

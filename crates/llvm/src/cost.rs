@@ -15,13 +15,10 @@ use crate::neighbour_rows::{goes_between_rows, share_loads, tells_rows};
 use crate::plan::{InstKey, Plan, holds_masked_loop, uses};
 use crate::target::Features;
 use crate::tuning::{
-    BLOCK_VECTORS, DIVIDER_VECTORS, FEW_VECTORS, MOST_CHUNK_OPERATIONS, MOST_SHARING_ROWS,
-    MOST_VECTORS, MOST_VECTORS_WITHOUT_LOOPS, OPERATIONS_BETWEEN_LANES, OPERATIONS_OF_ATOMIC,
-    SHORT_LOOP_OPERATIONS,
+    BLOCK_VECTORS, DIVIDER_VECTORS, FEW_VECTORS, LEAST_TRANSPOSED_ROWS, MOST_CHUNK_OPERATIONS,
+    MOST_SHARING_ROWS, MOST_VECTORS, MOST_VECTORS_WITHOUT_LOOPS, OPERATIONS_BETWEEN_LANES,
+    OPERATIONS_OF_ATOMIC, SHORT_LOOP_OPERATIONS,
 };
-
-/// Rows of threads that are worth transposing, at least.
-const LEAST_DOWN: u32 = 4;
 
 /// Where a kernel spends its time, as far as its text says.
 struct Hot<'k> {
@@ -62,7 +59,7 @@ pub(crate) fn interleave(
     let by_code = MOST_CHUNK_OPERATIONS / total;
     // What lies side by side along y is transposed: a line of a cache for each lane.
     let rows = y.min(width).min(by_code);
-    if hot.depth == 0 && !linear && !plan.down.is_empty() && rows >= LEAST_DOWN {
+    if hot.depth == 0 && !linear && !plan.down.is_empty() && rows >= LEAST_TRANSPOSED_ROWS {
         return [1, 1 << rows.ilog2()];
     }
     // Without a loop around loads, rows of threads are what may read the same.

@@ -10,6 +10,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
+use invar_codegen::analysis::blocks::MOST_VECTOR_STRIDE;
 use invar_ir::inst::{Place, Step, Width};
 use invar_ir::{ElementType, Scalar, Type};
 
@@ -71,12 +72,9 @@ pub(crate) enum Spot<'c> {
 pub(crate) struct Spread<'c> {
     /// Of the first lane.
     pub pointer: PointerValue<'c>,
-    /// From one lane to the next: 2 to [`MOST_APART`].
+    /// From one lane to the next: 2 to [`MOST_VECTOR_STRIDE`].
     pub apart: u32,
 }
-
-/// Lanes that lie further apart are gathered: more vectors would be loaded for few of their lanes.
-const MOST_APART: u64 = 4;
 
 /// The components of all lanes side by side, those of lane 0 first.
 pub(crate) struct Dense<'c> {
@@ -470,14 +468,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let step = u64::try_from(stride).ok()?.checked_mul(t.scale)?;
         let step = step.checked_mul(t.element_bytes)?;
         let apart = step / size;
-        let fits = (2..=MOST_APART).contains(&apart) && step % size == 0;
+        let fits = (2..=MOST_VECTOR_STRIDE).contains(&apart) && step % size == 0;
         // As a row: what a narrow index is where it is proved only of lanes that are on.
         let narrow = t.by_active && t.index_scalar.bits() < 32;
         if !fits
             || narrow
             || t.never
             || !t.dynamic.is_empty()
-            || self.shape.width < MOST_APART as u32
+            || self.shape.width < MOST_VECTOR_STRIDE as u32
         {
             return None;
         }

@@ -8,6 +8,7 @@ use invar_ir::{Op, Scalar};
 
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
+use crate::tuning::MOST_COMPARED_VECTORS;
 use crate::value::{Part, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -151,7 +152,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Two integers vector by vector, if each is the same for the lanes of one, and there are few.
     fn pairs_by_vector(&mut self, a: Value, b: Value) -> Option<Vec<(IntValue<'c>, IntValue<'c>)>> {
-        const MOST: usize = 8;
         if !self.analysis.kernel.ty(a).is_integer_scalar() {
             return None;
         }
@@ -166,7 +166,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 pairs.push(pair);
             }
         }
-        (pairs.len() <= MOST).then_some(pairs)
+        (pairs.len() <= MOST_COMPARED_VECTORS).then_some(pairs)
     }
 
     /// The least of an integer's lanes, or the greatest, where it is one of the places that grow from

@@ -62,6 +62,18 @@ pub(crate) const SHARED_ELEMENTS_BESIDE: i64 = 16;
 /// are busy, four rows of 256 take 4.6 ms where each is gone through as a whole, and 12.4 ms by quarters of each.
 pub(crate) const LEAST_BETWEEN_ROWS: u64 = 64;
 
+/// Rows of threads whose blocks are transposed, at least. No measurement on record.
+pub(crate) const LEAST_TRANSPOSED_ROWS: u32 = 4;
+
+/// Stores of a block whose lanes' rows lie apart in memory, at least. No measurement on record.
+pub(crate) const LEAST_STORES_APART: u32 = 4;
+
+/// Stores of a block whose lanes' rows lie side by side in memory, at most. No measurement on record.
+pub(crate) const MOST_STORES_SIDE_BY_SIDE: u32 = 4;
+
+/// Vectors of integers that are compared vector by vector where lanes share them, at most. No measurement on record.
+pub(crate) const MOST_COMPARED_VECTORS: usize = 8;
+
 /// Vectors of threads whose loads are blocks, at most: the columns of one are half of the registers. No measurement on
 /// record.
 pub(crate) const BLOCK_VECTORS: u32 = 2;

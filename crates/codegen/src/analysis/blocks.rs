@@ -18,17 +18,8 @@ use invar_ir::inst::{InstKind, Place, Region, Width};
 use invar_ir::{Dim, Inst, Kernel, Memory, Module, Op, ParamKind};
 
 use super::affine::{Affine, Product, Sum, Symbol};
-
-/// Loads of a thread side by side that are a block, at least: fewer are mostly put together of vectors otherwise.
-/// No measurement on record.
-const LEAST: usize = 4;
-/// What lies at most so many elements apart from lane to lane is accessed by vectors.
-const NEAR: u64 = 4;
-/// Stores of a block, at least.
-const LEAST_STORES: usize = 2;
-/// Elements of a block, at most: a line of a cache of 32-bit elements, and as many vectors as half of the registers.
-/// No measurement on record.
-const MOST: i64 = 16;
+pub use crate::tuning::MOST_VECTOR_STRIDE;
+use crate::tuning::{LEAST_BLOCK_LOADS, LEAST_BLOCK_STORES, MOST_BLOCK_ELEMENTS};
 
 /// Accesses that are made together, in their order.
 #[derive(Debug)]
@@ -186,14 +177,14 @@ fn cut<'k>(loads: Vec<(&'k Inst, i64)>, bits: u32, blocks: &mut Vec<Block<'k>>) 
     places.sort_unstable();
     places.dedup();
     while let Some(first) = places.first().copied() {
-        let in_block = |at: &i64| at.wrapping_sub(first) < MOST;
+        let in_block = |at: &i64| at.wrapping_sub(first) < MOST_BLOCK_ELEMENTS;
         let count = places.iter().take_while(|at| in_block(at)).count();
         let rest = places.split_off(count);
         let last = places.pop().unwrap_or(first);
         places = rest;
         let span = (last - first + 1) as u32;
         // With gaps, more would be read than is used.
-        if count < LEAST || count * 2 < span as usize {
+        if count < LEAST_BLOCK_LOADS || count * 2 < span as usize {
             continue;
         }
         let own = loads.iter().filter(|(_, at)| (first..=last).contains(at));
@@ -217,7 +208,7 @@ pub fn down<'k>(kernel: &'k Kernel, affine: &Affine<'k>) -> Vec<(&'k Inst, u32)>
         let form = affine.of(place.index);
         let step = |dim| form.sum.coefficient(Symbol::Thread(dim));
         let constant = |dim| step(dim).and_then(|by| by.as_constant());
-        let near = constant(Dim::X).is_some_and(|by| by.unsigned_abs() <= NEAR);
+        let near = constant(Dim::X).is_some_and(|by| by.unsigned_abs() <= MOST_VECTOR_STRIDE);
         let simple = place.width == Width::One && place.path.is_empty() && form.bits >= 32;
         if simple && !near && constant(Dim::Y) == Some(1) && hides_no_row(kernel, affine, &form.sum)
         {
@@ -333,9 +324,12 @@ fn cut_stores<'k>(group: Open<'k>, blocks: &mut Vec<Block<'k>>) {
     places.sort_unstable();
     while let Some(first) = places.first().copied() {
         let follows = |(number, at): &(i64, &i64)| **at == first.wrapping_add(*number);
-        let count = (0..MOST).zip(&places).take_while(follows).count();
+        let count = (0..MOST_BLOCK_ELEMENTS)
+            .zip(&places)
+            .take_while(follows)
+            .count();
         places.drain(..count);
-        if count < LEAST_STORES {
+        if count < LEAST_BLOCK_STORES {
             continue;
         }
         let in_block = |at: i64| (0..count as i64).contains(&at.wrapping_sub(first));

@@ -25,12 +25,7 @@ use invar_ir::{
 
 use super::affine::{self, Affine, Symbol};
 use super::ranges::{self, Known};
-
-/// Stores of an object, at most.
-const MOST_STORES: usize = 16;
-/// Elements that two of them lie apart, at least, where that is a known number: a row of a threadgroup of usual size
-/// ends before the next one begins.
-const LEAST_APART: u64 = 256;
+use crate::tuning::{LEAST_STREAMS_APART, MOST_STREAMED_STORES};
 
 /// The buffers of a kernel that it may stream to, if the device fences at the end of its part.
 ///
@@ -86,7 +81,7 @@ pub fn streamed(module: &Module, kernel: &Kernel) -> BTreeSet<Memory> {
 fn are_apart(affine: &Affine<'_>, a: Value, b: Value) -> bool {
     let distance = affine.of(a).sum.plus(&affine.of(b).sum, -1);
     match distance.as_constant() {
-        Some(known) => known.unsigned_abs() >= LEAST_APART,
+        Some(known) => known.unsigned_abs() >= LEAST_STREAMS_APART,
         None => {
             let mut is_row = |symbol| !matches!(symbol, Symbol::Thread(_));
             affine.depends_only_on(&distance, &mut is_row)
@@ -153,7 +148,7 @@ impl<'k> Walk<'k> {
         let is_once = moves && place.path.is_empty();
         let stores = || Use::Stores(Vec::new());
         match self.uses.entry(place.memory).or_insert_with(stores) {
-            Use::Stores(indices) if is_once && indices.len() < MOST_STORES => {
+            Use::Stores(indices) if is_once && indices.len() < MOST_STREAMED_STORES => {
                 indices.push(place.index);
             }
             otherwise => *otherwise = Use::Otherwise,

@@ -24,13 +24,10 @@ use super::rows::{Rows, UnrollFactor, is_flat};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::blocks::is_same_along;
 use crate::analysis::ranges::{self, Known, Ranges};
+use crate::tuning::{LINE_INSTRUCTIONS, MOST_VECTOR_STRIDE};
 
 /// Rounds that are made at a time: a line of 64 bytes has as many elements of 32 bits.
 const ROUNDS: i128 = 16;
-/// The most instructions that these become. No measurement on record.
-const INSTRUCTIONS: usize = 1024;
-/// What lies at most so many elements apart from lane to lane is loaded by vectors.
-const NEAR: u64 = 4;
 
 pub(super) fn run(module: &Module, kernel: &mut Kernel) {
     let ranges = ranges::analyse(kernel, &Known::default());
@@ -110,7 +107,7 @@ impl Find<'_> {
         let few = constant(lower).zip(constant(upper));
         let few = few.is_some_and(|(lower, upper)| upper - lower < ROUNDS);
         let plain = body.insts.iter().all(is_flat) && yielded(body).is_some();
-        let fits = scalar.bits() >= 32 && count(body) * ROUNDS as usize <= INSTRUCTIONS;
+        let fits = scalar.bits() >= 32 && count(body) * ROUNDS as usize <= LINE_INSTRUCTIONS;
         let together = [lower, upper].iter().all(|v| self.is_same(**v));
         constant(step) == Some(1)
             && upward
@@ -143,7 +140,7 @@ impl Find<'_> {
             is_value && !self.is_same_sum(&Sum::of(Product::of(symbol)))
         });
         let step = moves(Symbol::Thread(Dim::X));
-        hidden || step.is_none_or(|step| step.unsigned_abs() > NEAR)
+        hidden || step.is_none_or(|step| step.unsigned_abs() > MOST_VECTOR_STRIDE)
     }
 
     /// Whether nothing in a loop writes what a place reads.

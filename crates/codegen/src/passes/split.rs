@@ -24,13 +24,10 @@ use invar_ir::{
 };
 
 use super::common::{Map, constants, definitions, integer, new_value, push_const, substitute};
+use crate::tuning::{LEAST_SPLIT_WIDTH, LONG_SPLIT_WIDTH, SPLIT_VECTOR};
 
 /// How many operations deep a divisor is followed.
 const DEPTH: u32 = 8;
-/// Shorter rows are not worth it, nor are rows of which vectors hang over unless they are long.
-const LEAST_WIDTH: u32 = 64;
-const LONG_WIDTH: u32 = 256;
-const VECTOR: u32 = 16;
 
 /// A number that divides: a product of a constant and of scalar parameters, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,8 +90,8 @@ impl Split {
             return None;
         }
         let width = self.width.number(value)?;
-        let long = width >= LONG_WIDTH || width.is_multiple_of(VECTOR);
-        let fits = width >= LEAST_WIDTH && long && all.is_multiple_of(width);
+        let long = width >= LONG_SPLIT_WIDTH || width.is_multiple_of(SPLIT_VECTOR);
+        let fits = width >= LEAST_SPLIT_WIDTH && long && all.is_multiple_of(width);
         fits.then(|| [width, all / width, 1])
     }
 }
@@ -105,7 +102,7 @@ pub(super) fn run(kernel: &mut Kernel) -> Option<Split> {
     let known = Known::of(kernel);
     let mut found = Vec::new();
     known.divisors(&kernel.body, &mut Vec::new(), &mut found);
-    let short = |d: &Divisor| d.parameters.is_empty() && d.constant < LEAST_WIDTH;
+    let short = |d: &Divisor| d.parameters.is_empty() && d.constant < LEAST_SPLIT_WIDTH;
     let width = found.into_iter().filter(|d| !short(d)).min()?;
     let mut rewrite = Rewrite {
         values: &mut kernel.values,

@@ -35,12 +35,11 @@ use invar_ir::{
 use super::common::{Map, clone_region, count, new_value, push_const};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known, Ranges};
+use crate::tuning::STRIDE_INSTRUCTIONS;
 
 /// Elements that a loop may go through for this, divided by how far its index moves what is accessed: sums of two such
 /// numbers fit 31 bits.
 const MOST_ELEMENTS: i64 = 1 << 30;
-/// Instructions of a loop, at most: it is there twice then. No measurement on record.
-const MOST_INSTRUCTIONS: usize = 600;
 /// Threads of a row of the grid for which it is done.
 const MOST_THREADS: u64 = 1 << 29;
 
@@ -226,7 +225,7 @@ impl Find<'_> {
         let exits = body.exits();
         let mut own = HashSet::from([index]);
         let leaves = exits.breaks || exits.returns;
-        if leaves || count(body) > MOST_INSTRUCTIONS || !self.is_open(body, &mut own) {
+        if leaves || count(body) > STRIDE_INSTRUCTIONS || !self.is_open(body, &mut own) {
             return None;
         }
         let factor = self.factor(body, index)?;
