@@ -28,6 +28,8 @@ pub struct Reciprocal {
     pub high: f32,
     /// The nearest to what that lacks.
     pub low: f32,
+    /// It divides bytes by 255: what comes of it is the byte again and again behind the point.
+    pub of_bytes: bool,
 }
 
 impl Reciprocal {
@@ -55,7 +57,12 @@ impl Reciprocal {
             product.to_bits() == (number / divisor).to_bits()
         };
         let all = low != 0.0 && (least..=most).all(is_exact);
-        all.then_some(Reciprocal { high, low })
+        let of_bytes = least >= 0 && most <= 255 && divisor == 255.0;
+        all.then_some(Reciprocal {
+            high,
+            low,
+            of_bytes,
+        })
     }
 }
 

@@ -6,21 +6,23 @@
 //! are made safe first.
 //!
 //! `float.rs` has arithmetic of floats, the short ones through `f32`; `convert.rs` conversions;
-//! `integer.rs` division, products of twice the width and counts of ones in bytes. Native arithmetic of
+//! `integer.rs` division, products of twice the width and counts of ones in bytes; `quotients.rs` quotients by constants
+//! as products. Native arithmetic of
 //! `f16` is deliberately absent: what computes through `f32` is right everywhere.
 
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
-use invar_codegen::analysis::quotients::Reciprocal;
 use invar_ir::{Op, Scalar, Type};
 
 use crate::emit::Emit;
 pub(crate) use convert::Known;
+pub(crate) use quotients::divided;
 use words::{Any, Words};
 
 mod convert;
 mod float;
 mod integer;
+mod quotients;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -60,7 +62,7 @@ pub(crate) fn eval<'c>(
             from,
             InstructionOpcode::Mul,
             InstructionOpcode::FMul,
-            args,
+            &quotients::factors(w, from, [a, args[1]]),
         ),
         Op::Div if from.is_float() => {
             let [a, b] = [a, args[1]].map(|x| float::widen(w, from, x));
@@ -70,7 +72,10 @@ pub(crate) fn eval<'c>(
         Op::Rem => integer::remainder(w, from, a, args[1]),
         Op::Neg if from.is_float() => float::negate(w, from, a),
         Op::Neg => w.sub(w.integer(bits, 0), a),
-        Op::Fma => float::fma(w, from, a, args[1], args[2]),
+        Op::Fma => {
+            let [a, b] = quotients::factors(w, from, [a, args[1]]);
+            float::fma(w, from, a, b, args[2])
+        }
         Op::Sqrt => {
             let root = w.call("llvm.sqrt", &[float::widen(w, from, a)]);
             float::narrow(w, from, root)
@@ -131,17 +136,6 @@ pub(crate) fn cast_within<'c>(
     known: Known,
 ) -> BasicValueEnum<'c> {
     convert::float_to_integer(Words::like(e, x), from, to, x, known)
-}
-
-/// An `f32` divided by what products divide it by.
-pub(crate) fn divided<'c>(
-    e: &Emit<'c>,
-    x: BasicValueEnum<'c>,
-    by: Reciprocal,
-) -> BasicValueEnum<'c> {
-    let w = Words::like(e, x);
-    let [high, low] = [by.high, by.low].map(|factor| w.float(Scalar::F32, factor.into()));
-    float::fma(w, Scalar::F32, x, high, w.fmul(x, low))
 }
 
 /// An instruction for integers, and the one for floats.
