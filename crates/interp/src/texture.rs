@@ -310,10 +310,11 @@ impl Run<'_, '_, '_> {
     ) {
         let lane = outside.trailing_zeros();
         let dimension = texture.ty.dimension;
-        let within = match (dimension.is_cube(), dimension.has_samples()) {
-            (true, _) => "face",
-            (_, true) => "sample",
-            (false, false) => "slice",
+        let within = match dimension {
+            d if d.is_cube() => "face",
+            d if d.has_samples() => "sample",
+            d if d.is_array() => "element",
+            _of_three => "slice",
         };
         let names = ["column", "row", within, "element"];
         let (at, level) = match texture.function.samples() {
