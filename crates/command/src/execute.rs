@@ -522,6 +522,12 @@ impl Out<'_> {
                 "--out {name}: the parameter is no texture, and {} is a picture; write {name}=@{name}.npy",
                 path_text(&self.path)
             ))),
+            (Arg::Texture(..), false) if picture::is_other_picture(&self.path) => {
+                Err(Refusal(format!(
+                    "--out {name}: {} is a picture of a kind that is not written; write {name}=@{name}.png, or an array {name}=@{name}.npy",
+                    path_text(&self.path)
+                )))
+            }
             (_, false) => Ok(()),
         }
     }

@@ -18,6 +18,17 @@ pub fn is_picture(path: &Path) -> bool {
         .is_some_and(|e| e.eq_ignore_ascii_case("png"))
 }
 
+/// Names of files that are pictures, but no PNG files.
+const OTHERS: [&str; 11] = [
+    "avif", "bmp", "gif", "heic", "jpeg", "jpg", "ppm", "tga", "tif", "tiff", "webp",
+];
+
+/// Whether a file of that name is a picture that is neither read nor written.
+pub fn is_other_picture(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    OTHERS.iter().any(|e| extension.eq_ignore_ascii_case(e))
+}
+
 /// The texture that a picture is.
 ///
 /// # Errors

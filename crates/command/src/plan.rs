@@ -482,6 +482,12 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
         }
         Err(error) => error.message,
     };
+    let begun = data.trim_start();
+    if begun.starts_with("texture(") || begun.starts_with("sampler(") {
+        let shown = shorten(data);
+        let said = format!("--arg {name}: `{shown}` is no data ({why})");
+        return Err(Refusal(said));
+    }
     Err(Refusal(format!(
         "--arg {name}: `{}` is no data ({why}); write @file.npy, iota(n), random(n, seed), zeros(n), \
          fill(n, v), rev(iota(n)), [1, 2, 3], length(n), texture(rgba8unorm, width, height), sampler(linear, repeat) or a value, with n a whole number from 0 on, in digits",

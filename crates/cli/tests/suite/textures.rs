@@ -154,6 +154,27 @@ fn bad_pictures_and_textures_are_refused_in_a_sentence() {
     assert!(run(&good, "texture(rgba8uint, 4, 4)").contains("is a texture of rgba8uint"));
     assert!(run(&good, "texture(r32float, 4, 4)").contains("PNG files have no r32float"));
     assert!(run(&good, "texture(r8unorm, 2, 2, [1, 2, 3])").contains("has 4 numbers, found 3"));
+    // What is wrong with a texture is said, and not how other data are written.
+    assert!(run(&good, "texture(rgba8unorm, 0, 4)").ends_with("not 0x4)\n"));
+    let photograph = folder.path("small.jpg");
+    let dst = format!("dst=@{}", text(&photograph));
+    let src = format!("src={good}");
+    let args = [
+        "run",
+        text(&file),
+        "--arg",
+        &src,
+        "--arg",
+        "dst=texture(rgba8unorm, 4, 4)",
+        "--out",
+        &dst,
+    ];
+    let (_, err) = expect(2, &args);
+    assert!(
+        err.contains("small.jpg is a picture of a kind that is not written; write dst=@dst.png"),
+        "{err}"
+    );
+    assert!(!photograph.exists());
 }
 
 #[test]
