@@ -7,6 +7,7 @@ launch passes a picture (``_arguments``).
 from __future__ import annotations
 
 import math
+import operator
 import struct
 import zlib
 from collections.abc import Sequence
@@ -104,7 +105,7 @@ class Texture:
         """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``, with so many levels."""
         stored, codes, _ = _texels(format, 1, 1, 1)
         try:
-            extents = tuple(int(n) for n in shape)
+            extents = tuple(operator.index(n) for n in shape)
         except TypeError:
             raise ArgumentError(f"{shape!r} is not a shape: write (height, width)") from None
         if not 1 <= len(extents) <= 3:
@@ -188,6 +189,8 @@ class Texture:
             numbers = []
         if len(numbers) != 4:
             raise ArgumentError(f"{colour!r} is not a colour: write four numbers")
+        if not self._memory.flags.writeable:
+            raise ArgumentError(f"{self!r} is of an array that is read-only: make it of a copy")
         texel = np.frombuffer(_invar.encoded(self.format, numbers), self._memory.dtype)
         self._memory.reshape(-1, len(texel))[...] = texel
 
@@ -238,7 +241,7 @@ def _picture(texture):
     name = format.removesuffix("_srgb")
     if not name.endswith(("8unorm", "16unorm", "16float", "32float")):
         return None
-    channels = 1 if name.startswith(("r8", "r16", "r32")) else array.shape[-1]
+    channels = math.prod(texture._inner)
     codes = array.reshape(texture.depth, texture.height, texture.width, channels)[0]
     if codes.dtype == np.uint16:
         codes = (codes.astype(np.uint32) * 255 + 32767) // 65535
@@ -514,6 +517,8 @@ class KernelTexture(_Still):
         """An offset as the builder takes it: three numbers."""
         axes = 0 if "cube" in self.type.maker.dimension else self.type.maker.axes
         numbers = list(offset) if isinstance(offset, (tuple, list)) else [offset]
+        if numbers and not axes:
+            raise _trace.error(f"`{self.name}` is a {self.type.maker.name}, which is not sampled with an offset")
         fits = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and -8 <= n <= 7 for n in numbers)
         if not fits or len(numbers) > axes:
             raise _trace.error(

@@ -218,6 +218,8 @@ def test_launches_that_are_prepared_or_submitted_take_textures():
         (lambda: iv.Texture(np.zeros((0, 4), np.uint8), "r8unorm"), "1 to 65536 texels"),
         (lambda: iv.Texture.zeros((70000, 1), "r8unorm"), "1 to 65536 texels"),
         (lambda: iv.Texture.zeros((1, 1, 1, 1), "r8unorm"), "one to three dimensions"),
+        (lambda: iv.Texture.zeros((2.5, 4), "r8unorm"), "is not a shape"),
+        (lambda: iv.Texture(np.frombuffer(bytes(4), np.uint8).reshape(2, 2), "r8unorm").clear(), "is read-only"),
     ],
 )
 def test_pictures_that_are_none_are_refused(make, says):
@@ -293,6 +295,8 @@ def test_a_notebook_shows_the_picture():
     start = grey.index(b"IDAT") + 4
     (count,) = struct.unpack(">I", grey[start - 8 : start - 4])
     assert [*zlib.decompress(grey[start : start + count])][1::4] == [0, 128, 255, 0]
+    depths = iv.Texture(np.array([[0, 0.5, 2, np.nan]], np.float32), "depth32float")
+    assert depths._repr_png_() == grey
     assert iv.Texture.zeros((1, 1), "r8uint")._repr_png_() is None
     assert repr(iv.Texture.zeros((2, 3, 4), "r8uint")) == "<r8uint texture of 4x3x2>"
 
@@ -319,6 +323,13 @@ def test_offsets_borders_gradients_and_levels_of_samplers(device):
             out[0] = t.sample(0.5, 0.5, offset=(8, 0))
 
         far[1, 1](picture, out, device=device)
+    with pytest.raises(iv.Error, match="`t` is a TextureCube, which is not sampled with an offset"):
+
+        @iv.kernel
+        def around(t: iv.TextureCube[iv.f32, "sample"], out: iv.Buffer[iv.f32x4]):
+            out[0] = t.sample(1.0, 0.0, 0.0, offset=(1, 0))
+
+        around[1, 1](picture, out, device=device)
     with pytest.raises(iv.Error, match="no levels from 2 to 1"):
         iv.Sampler(lod=(2, 1))
 
