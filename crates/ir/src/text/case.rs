@@ -798,9 +798,10 @@ fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
 /// The rest of a sampler after its parenthesis.
 fn sampler(p: &mut Parser<'_>) -> Parsed<ExprKind> {
     let mut sampler = Sampler::default();
+    let mut said = Vec::new();
     while p.token.kind != Kind::Mark(")") {
         let word = p.word().unwrap_or_default();
-        let Some(with) = with_word(p, sampler, word)? else {
+        let Some(with) = with_word(p, sampler, word, &mut said)? else {
             return p.unexpected("a property of a sampler, such as `linear` or `repeat`");
         };
         sampler = with;

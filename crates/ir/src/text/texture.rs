@@ -229,13 +229,14 @@ impl Body<'_, '_> {
             return Ok(sampler);
         }
         let mut sampler = Sampler::default();
+        let mut said = Vec::new();
         while !self.at_end() {
             let Some(word) = self.parser.word() else {
                 return self
                     .parser
                     .unexpected("a property of a sampler, or the end of the line");
             };
-            match with_word(self.parser, sampler, word)? {
+            match with_word(self.parser, sampler, word, &mut said)? {
                 Some(with) => sampler = with,
                 None => return self.no_property(word),
             }
@@ -259,18 +260,26 @@ impl Body<'_, '_> {
     }
 }
 
-/// The sampler with what a word at hand says, and the numbers behind it; none if no sampler has such a word.
+/// The sampler with what a word at hand says, and the numbers behind it; none if no sampler has such a word. What was
+/// `said` of it must still hold.
 pub(super) fn with_word(
     parser: &mut Parser<'_>,
     sampler: Sampler,
     word: &str,
+    said: &mut Vec<String>,
 ) -> Parsed<Option<Sampler>> {
     if word != "lod_clamp" {
-        let with = sampler.with(word);
-        if with.is_some() {
-            parser.bump();
+        let Some(with) = sampler.with(word) else {
+            return Ok(None);
+        };
+        if let Some(before) = said.iter().find(|before| with.with(before) != Some(with)) {
+            let message = format!("the sampler is `{before}`, and cannot be `{word}` too");
+            let error = Diagnostic::error(Rule::Syntax, parser.token.span(), message);
+            return Err(parser.error(error.help("leave one of the two out")));
         }
-        return Ok(with);
+        said.push(word.to_string());
+        parser.bump();
+        return Ok(Some(with));
     }
     let start = parser.token.start;
     parser.bump();
