@@ -350,7 +350,8 @@ impl Run<'_> {
         let module = module.map_err(|errors| refused(first(&errors)))?;
         let driver = Driver::open().map_err(refused)?;
         let (name, dispatch) = (&self.kernel.name, &self.dispatch);
-        let run = AssertUnwindSafe(|| written::run(&driver, &module, name, dispatch, &params));
+        let run =
+            AssertUnwindSafe(|| written::run(&driver, &module, name, dispatch, &params, true));
         catch_unwind(run)
             .unwrap_or_else(|_| Err("wgpu panicked".to_string()))
             .map_err(refused)

@@ -2,7 +2,7 @@
 //! in here.
 
 use invar_codegen::analysis::order::LaunchOrder;
-use invar_codegen::wgsl::{self, Features, Given, Launch, WgslOptions, dispatch_parts};
+use invar_codegen::wgsl::{self, Features, Given, Launch, Source, WgslOptions, dispatch_parts};
 use invar_interp::{Dispatch, check_grid};
 use invar_ir::{Const, Diagnostics, Verified};
 
@@ -23,6 +23,38 @@ pub enum Param {
     Scalar(Vec<Const>),
 }
 
+fn refused(Diagnostics(all): Diagnostics) -> String {
+    match all.first() {
+        Some(first) => first.message.clone(),
+        None => "no reason is given".to_string(),
+    }
+}
+
+/// The WGSL of a kernel for a dispatch, with guards or without.
+///
+/// # Errors
+/// Why there is none.
+pub fn source(
+    module: &Verified,
+    name: &str,
+    dispatch: &Dispatch,
+    params: &[Param],
+    guards: bool,
+) -> Result<Source, String> {
+    let written = |(place, param): (usize, &Param)| match param {
+        Param::Held(Held::Texture { ty, shape, .. }, _) if ty.access.memory().can_write() => {
+            Some((place, shape.format))
+        }
+        _other => None,
+    };
+    let options = WgslOptions {
+        texture_formats: params.iter().enumerate().filter_map(written).collect(),
+        guards,
+        ..WgslOptions::new(Features::default(), dispatch.threadgroup)
+    };
+    wgsl::write(module, name, &options).map_err(refused)
+}
+
 /// What every parameter holds behind a dispatch; of a value and a sampler nothing.
 ///
 /// # Errors
@@ -33,24 +65,11 @@ pub fn run(
     name: &str,
     dispatch: &Dispatch,
     params: &[Param],
+    guards: bool,
 ) -> Result<Vec<Vec<u8>>, String> {
-    let refused = |Diagnostics(all): Diagnostics| match all.first() {
-        Some(first) => first.message.clone(),
-        None => "no reason is given".to_string(),
-    };
     let kernel = module.kernel(name).ok_or("there is no such kernel")?;
     let grid = check_grid(kernel, dispatch, MOST_THREADS).map_err(refused)?;
-    let written = |(place, param): (usize, &Param)| match param {
-        Param::Held(Held::Texture { ty, shape, .. }, _) if ty.access.memory().can_write() => {
-            Some((place, shape.format))
-        }
-        _other => None,
-    };
-    let options = WgslOptions {
-        texture_formats: params.iter().enumerate().filter_map(written).collect(),
-        ..WgslOptions::new(Features::default(), dispatch.threadgroup)
-    };
-    let source = wgsl::write(module, name, &options).map_err(refused)?;
+    let source = source(module, name, dispatch, params, guards)?;
     let parts = dispatch_parts(grid.threadgroups, u32::from(u16::MAX));
     let ([part], LaunchOrder::RowMajor) = (&parts[..], source.launch_order) else {
         return Err("it is launched in parts".to_string());

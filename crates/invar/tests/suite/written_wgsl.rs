@@ -1,5 +1,6 @@
 //! The WGSL of kernels with textures, which Invar's own GPU device makes buffers of: any other host runs it as it
-//! stands, and so does this, through wgpu.
+//! stands, and so does this, through wgpu. So does it with that of kernels whose accesses are proved in bounds, which has
+//! no guards: where a launch does not fulfil the conditions it takes the one that has.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use invar_interp::{Arg as Data, Options};
 use invar_ir::text::case::{cases, files};
 use invar_ir::text::parse;
 use invar_ir::{ElementType, Kernel, ParamKind, Scalar, Verified, verify};
+use invar_prove::{Report, Verdict, launch, prove};
 
 use direct::{Driver, Held};
 use written::Param;
@@ -198,7 +200,14 @@ fn run_file(driver: &Driver, path: &Path, counts: &mut Counts) {
             continue;
         }
         let given = params(&module, kernel, &bound.args);
-        let found = match written::run(driver, &module, &bound.kernel, &bound.dispatch, &given) {
+        let found = match written::run(
+            driver,
+            &module,
+            &bound.kernel,
+            &bound.dispatch,
+            &given,
+            true,
+        ) {
             Ok(found) => found,
             Err(why) => {
                 counts.skips.push(format!("{here}: {why}"));
@@ -251,4 +260,77 @@ fn the_wgsl_of_textures_computes_what_the_cpu_does() {
     }
     assert!(counts.failures.is_empty(), "{}", counts.failures.join("\n"));
     assert!(counts.equal >= 20, "only {} runs", counts.equal);
+}
+
+/// What is proved of a kernel of which nothing is allowed beyond, if its accesses are in bounds.
+fn proved(module: &Verified, name: &str) -> Option<Report> {
+    let mut strict = module.clone().into_module();
+    for kernel in &mut strict.kernels {
+        kernel.allow_out_of_bounds_loads = false;
+        kernel.allow_out_of_bounds_stores = false;
+    }
+    let options = invar_prove::Options {
+        refute: false,
+        problems: 200,
+        ..invar_prove::Options::default()
+    };
+    let report = prove(&verify(strict).expect("valid"), name, &[], options).expect("a kernel");
+    (report.verdict == Verdict::Proved).then_some(report)
+}
+
+/// Runs the WGSL of a kernel with guards or without, as its host may by what is proved; whether it has none.
+fn run_proved(
+    driver: &Driver,
+    module: &Verified,
+    bound: &Bound,
+    report: &Report,
+) -> Result<(bool, Vec<Vec<u8>>), String> {
+    let kernel = module.kernel(&bound.kernel).expect("a kernel");
+    let guards = !report.covers(&launch::bound(module, kernel, bound));
+    let given = params(module, kernel, &bound.args);
+    let (name, dispatch) = (&bound.kernel, &bound.dispatch);
+    let text = |guards| written::source(module, name, dispatch, &given, guards).map(|s| s.text);
+    let has_less = !guards && text(false)?.len() < text(true)?.len();
+    let found = written::run(driver, module, name, dispatch, &given, guards)?;
+    Ok((has_less, found))
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a test says what it skipped")]
+fn launches_that_a_proof_is_not_of_run_the_wgsl_with_guards() {
+    let driver = match Driver::open() {
+        Ok(driver) => driver,
+        Err(why) => {
+            println!("skipped: {why} (mesa-vulkan-drivers brings a driver)");
+            return;
+        }
+    };
+    let source = "kernel @turn(%x: device read u32, %y: device read_write u32, %n: u32) {
+        %i = thread_position_in_grid x
+        %one = const u32 1
+        %last = sub %n, %one
+        %j = sub %last, %i
+        %v = load %x[%j]
+        %w = load %y[%i]
+        %sum = add %v, %w
+        store %y[%i], %sum
+    }
+    ; run: @turn(x = iota(64), y = fill(64, 5), n = 64) grid(64) threadgroup(16)
+    ; run: @turn(x = iota(64), y = fill(70, 5), n = 50) grid(50) threadgroup(16)
+    ; run: @turn(x = iota(60), y = fill(64, 5), n = 64) grid(64) threadgroup(16)
+    ; run: @turn(x = iota(64), y = fill(63, 5), n = 64) grid(64) threadgroup(16)
+    ; run: @turn(x = iota(64), y = fill(64, 5), n = 40) grid(64) threadgroup(16)
+    ";
+    let module = verify(parse("turn.inv", source).expect("kernels")).expect("valid");
+    let report = proved(&module, "turn").expect("it is proved");
+    let mut ran = Vec::new();
+    for case in cases(source).expect("directives") {
+        let mut no_files = |name: &str, _: &ElementType| Err(format!("there is no file `{name}`"));
+        let bound = bind(&module, &case, &Options::default(), &mut no_files).expect("inputs");
+        let (has_less, found) = run_proved(&driver, &module, &bound, &report).expect("it runs");
+        let cpu = on_cpu(&module, &bound).expect("the CPU device runs it");
+        assert_eq!(found[1], cpu[1], "{:?}", report.texts);
+        ran.push(has_less);
+    }
+    assert_eq!(ran, [true, true, false, false, false], "{:?}", report.texts);
 }
