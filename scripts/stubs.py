@@ -158,8 +158,8 @@ def cls(name, of):
             continue
         if name.startswith("_") and member == "__init__":
             continue
-        if isinstance(value, property) or type(value).__name__ == "cached_property":
-            getter = value.fget if isinstance(value, property) else value.func
+        if isinstance(value, property) or type(value).__name__ == "kept":
+            getter = value.fget if isinstance(value, property) else value._make
             lines += ["    @property", *function(member, getter, "    ")]
         elif isinstance(value, staticmethod):
             lines += ["    @staticmethod", *function(member, value.__func__, "    ")]
