@@ -30,6 +30,7 @@ pub mod inst;
 pub mod literal;
 pub mod memory_layout;
 pub mod module;
+pub mod once;
 pub mod operands;
 pub mod ops;
 mod place_type;

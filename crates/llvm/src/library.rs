@@ -11,11 +11,11 @@ use std::env;
 use std::ffi::{OsString, c_int, c_uint, c_void};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::UNIX_EPOCH;
 
 use inkwell::llvm_sys::core::LLVMGetVersion;
+use invar_ir::once::Once;
 use libloading::Library;
 
 use crate::functions::{NAMES, TABLE, invar_llvm_functions};
@@ -102,8 +102,8 @@ pub(crate) fn release() -> u32 {
 
 /// The release of the library, once it is loaded.
 fn found() -> &'static Result<u32, String> {
-    static LOADED: OnceLock<Result<u32, String>> = OnceLock::new();
-    LOADED.get_or_init(find)
+    static LOADED: Once<Result<u32, String>> = Once::new();
+    LOADED.get_or_make(find)
 }
 
 fn find() -> Result<u32, String> {

@@ -1,12 +1,11 @@
 //! The processors that code is made for, and what each can do.
 
-use std::sync::{Once, OnceLock};
-
 use inkwell::OptimizationLevel;
 use inkwell::targets::{
     CodeModel, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
     TargetMachineOptions, TargetTriple,
 };
+use invar_ir::once::Once;
 
 use crate::library::{self, load};
 
@@ -254,8 +253,8 @@ fn host() -> Result<String, String> {
 }
 
 fn native() -> &'static Processor {
-    static NATIVE: OnceLock<Processor> = OnceLock::new();
-    NATIVE.get_or_init(|| {
+    static NATIVE: Once<Processor> = Once::new();
+    NATIVE.get_or_make(|| {
         let triple = TargetMachine::get_default_triple();
         let features = TargetMachine::get_host_cpu_features();
         Processor::new(
@@ -338,16 +337,16 @@ impl Processor {
                  it in INVAR_LLVM"
             ));
         }
-        static X86: Once = Once::new();
-        static ARM: Once = Once::new();
+        static X86: Once<()> = Once::new();
+        static ARM: Once<()> = Once::new();
         let config = InitializationConfig {
             disassembler: false,
             ..InitializationConfig::default()
         };
         if self.is_arm() {
-            ARM.call_once(|| LlvmTarget::initialize_aarch64(&config));
+            ARM.get_or_make(|| LlvmTarget::initialize_aarch64(&config));
         } else {
-            X86.call_once(|| LlvmTarget::initialize_x86(&config));
+            X86.get_or_make(|| LlvmTarget::initialize_x86(&config));
         }
         Ok(())
     }

@@ -13,9 +13,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 use invar_ir::diagnostic::path_text;
+use invar_ir::once::Once;
 
 use crate::rewrite::{self, FunctionConstant, Wanted};
 use crate::tokens::Columns;
@@ -154,8 +154,8 @@ pub fn find() -> Result<PathBuf, String> {
 
 /// The program, and what it says of itself.
 pub(crate) fn found() -> &'static Result<(PathBuf, String), String> {
-    static FOUND: OnceLock<Result<(PathBuf, String), String>> = OnceLock::new();
-    FOUND.get_or_init(look_for)
+    static FOUND: Once<Result<(PathBuf, String), String>> = Once::new();
+    FOUND.get_or_make(look_for)
 }
 
 fn look_for() -> Result<(PathBuf, String), String> {

@@ -5,9 +5,9 @@
 //! compiled again.
 
 use std::path::Path;
-use std::sync::OnceLock;
 
 use invar_cache::{Cache, Key};
+use invar_ir::once::Once;
 use invar_ir::{Diagnostic, Diagnostics, Rule, Severity, Span, binary};
 use invar_wgsl::{Entry, Resource};
 use serde::{Deserialize, Serialize};
@@ -50,8 +50,8 @@ struct DiagnosticForm {
 
 /// The place of what is asked for, unless nothing is kept, or what is read cannot all be known before clang reads it.
 pub(crate) fn place(request: &Request, sources: &Sources) -> Option<Place> {
-    static CACHE: OnceLock<Option<Cache>> = OnceLock::new();
-    let cache = CACHE.get_or_init(Cache::from_environment).as_ref()?;
+    static CACHE: Once<Option<Cache>> = Once::new();
+    let cache = CACHE.get_or_make(Cache::from_environment).as_ref()?;
     // It may ask for files that are not there.
     let asks = |text: &str| text.contains("__has_include") || text.contains("__has_embed");
     if sources.rewritten.iter().any(|(_, text)| asks(text)) {

@@ -56,6 +56,7 @@ fn show(kernel: &invar_ir::Kernel, printed: &invar_ir::print::Printed) {
 #[pymodule]
 fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     invar_runtime::on_print(show);
+    invar_runtime::watch_forks();
     m.add_class::<build::Builder>()?;
     m.add_class::<entry::Entry>()?;
     m.add_class::<run::Module>()?;

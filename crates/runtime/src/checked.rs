@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use invar_interp::{Arg, CheckOptions, Dispatch, Observer, Options, Verdict, check_observed};
+use invar_ir::once::Once;
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Diagnostics, Order, ParamKind, Rule, Scalar, Type, Verified};
@@ -19,6 +20,7 @@ use crate::capabilities::ALL_ATOMICS;
 use crate::device::Kind;
 use crate::environment;
 use crate::error::failed;
+use crate::fork;
 use crate::task::{JobSlot, Task};
 use crate::{Capabilities, Device, Error, task};
 
@@ -82,9 +84,10 @@ impl Device {
     /// The reference machine with all its checkers. A dispatch fails if they find an error;
     /// [`crate::Submission::findings`] tells everything they found.
     pub fn checked() -> Device {
-        static DEVICE: OnceLock<Device> = OnceLock::new();
+        static DEVICE: Once<Device> = Once::new();
+        fork::watch();
         DEVICE
-            .get_or_init(|| Device::checked_with(options(environment::time_limit())))
+            .get_or_make(|| Device::checked_with(options(environment::time_limit())))
             .clone()
     }
 

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use invar_ir::Rule;
+use invar_ir::{Rule, once};
 
 use crate::Error;
 
@@ -17,12 +17,18 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// A number that differs in a child of `fork` from its parent's.
 pub(crate) fn process() -> u32 {
+    watch();
+    FORKS.load(Ordering::Acquire)
+}
+
+/// Has forks wait until nothing is half made that a process makes once ([`invar_ir::once`]). What gives out devices
+/// does it by itself.
+pub fn watch() {
     #[cfg(unix)]
     {
         static WATCHED: std::sync::Once = std::sync::Once::new();
-        WATCHED.call_once(watch);
+        WATCHED.call_once(add_handlers);
     }
-    FORKS.load(Ordering::Acquire)
 }
 
 /// What is done before a fork, and after it in both processes: by the thread that forks.
@@ -45,7 +51,7 @@ pub(crate) fn left_behind(what: &str) -> Error {
 }
 
 #[cfg(unix)]
-fn watch() {
+fn add_handlers() {
     use std::ffi::c_int;
 
     unsafe extern "C" {
@@ -56,6 +62,7 @@ fn watch() {
         ) -> c_int;
     }
     extern "C" fn before() {
+        once::before_fork();
         if let Some([before, _]) = AROUND.get() {
             before();
         }
@@ -64,12 +71,13 @@ fn watch() {
         if let Some([_, after]) = AROUND.get() {
             after();
         }
+        once::after_fork();
     }
     extern "C" fn in_child() {
         in_parent();
         FORKS.fetch_add(1, Ordering::AcqRel);
     }
-    // SAFETY: the functions unwind not, and take no lock but that of the executor's state, under which no thread
-    // forks. Where the system has no memory for them, a child is as if it had never asked.
+    // SAFETY: the functions unwind not, and take no lock but those of the executor's state and of what is made
+    // once, under which no thread forks. Where the system has no memory for them, a child is as if it had never asked.
     let _ = unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }

@@ -54,6 +54,7 @@ pub use devices::check_environment;
 pub use environment::environment_time_limit;
 pub use error::Error;
 pub use executor::finish;
+pub use fork::watch as watch_forks;
 pub use interrupt::interruptible;
 pub use invar_cache::cache_refusal;
 pub use print::on_print;

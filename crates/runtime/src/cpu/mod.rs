@@ -1,7 +1,8 @@
 //! The CPU device: kernels compiled by LLVM for the processor that this runs on, kept on disk.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
+use invar_ir::once::Once;
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Module, Order, Rule, Scalar, Type, Verified, binary, verify};
 use invar_llvm::abi::{ColdPaths, Entry, Launch};
@@ -14,6 +15,7 @@ use invar_prove::condition::Launches;
 use crate::capabilities::ALL_ATOMICS;
 use crate::device::Kind;
 use crate::executor::thread_limit;
+use crate::fork;
 use crate::sync::lock;
 use crate::{Capabilities, Device, Error};
 use invar_cache::{Cache, Key};
@@ -64,9 +66,10 @@ impl Device {
     /// The processor that this runs on: kernels compiled to its widest vectors, on all its cores. Where
     /// LLVM's library is missing it refuses to compile kernels, and says what to install.
     pub fn cpu() -> Device {
-        static DEVICE: OnceLock<Device> = OnceLock::new();
+        static DEVICE: Once<Device> = Once::new();
+        fork::watch();
         DEVICE
-            .get_or_init(|| device(Cache::from_environment(), true))
+            .get_or_make(|| device(Cache::from_environment(), true))
             .clone()
     }
 

@@ -8,7 +8,8 @@
 //! number adds up those of all groups of cores on some machines.
 
 use std::path::Path;
-use std::sync::OnceLock;
+
+use invar_ir::once::Once;
 
 use super::settings;
 
@@ -17,8 +18,8 @@ const DEFAULT_BYTES: u64 = 32 << 20;
 
 /// The least bytes of a buffer that is written past the caches.
 pub(crate) fn least_bytes() -> u64 {
-    static BYTES: OnceLock<u64> = OnceLock::new();
-    *BYTES.get_or_init(|| {
+    static BYTES: Once<u64> = Once::new();
+    *BYTES.get_or_make(|| {
         let caches = Path::new("/sys/devices/system/cpu/cpu0/cache");
         let own = || largest(caches).unwrap_or(DEFAULT_BYTES);
         settings::stream_bytes().unwrap_or_else(own)

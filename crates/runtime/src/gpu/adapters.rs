@@ -1,10 +1,13 @@
 //! The GPUs of this machine as devices, each opened when it is first asked for.
 
 use std::any::Any;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
+
+use invar_ir::once::{Making, Once};
 
 use super::handle::{Gpu, device_name};
 use crate::device::Kind;
+use crate::fork;
 use crate::sync::lock;
 use crate::{Device, Error};
 
@@ -75,8 +78,9 @@ struct Adapter {
 
 /// All of them, the best first.
 fn adapters() -> &'static [Adapter] {
-    static ADAPTERS: OnceLock<Vec<Adapter>> = OnceLock::new();
-    ADAPTERS.get_or_init(|| {
+    static ADAPTERS: Once<Vec<Adapter>> = Once::new();
+    fork::watch();
+    ADAPTERS.get_or_make(|| {
         let names = Gpu::names().into_iter();
         let adapters = names.enumerate().map(|(index, name)| Adapter {
             index,
@@ -89,6 +93,8 @@ fn adapters() -> &'static [Adapter] {
 
 impl Adapter {
     fn open(&self) -> Result<Device, Error> {
+        // A child could not open it while a thread of its parent does.
+        let _opening = Making::begin();
         let mut opened = lock(&self.opened);
         // One that was lost is opened anew.
         if let Some(Ok(device)) = &*opened

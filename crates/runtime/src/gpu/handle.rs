@@ -5,10 +5,11 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use invar_codegen::wgsl::{CooperativeMatrices, Features, Fma};
+use invar_ir::once::Once;
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Order, Rule, Scalar, Type};
 
@@ -17,6 +18,7 @@ use super::clock::Stopwatch;
 use super::iteration_guard::IterationGuard;
 use super::submission_queue::SubmissionQueue;
 use crate::error::{failed, fault};
+use crate::fork;
 use crate::sync::lock;
 use crate::{Capabilities, Error};
 use invar_cache::Cache;
@@ -169,8 +171,9 @@ fn fma(device_type: wgpu::DeviceType, features: wgpu::Features) -> Fma {
 impl Gpu {
     /// The adapters of this machine, the best first; looked for once, since drivers are slow to load.
     fn adapters() -> Result<&'static [wgpu::Adapter], Error> {
-        static ADAPTERS: OnceLock<Result<Vec<wgpu::Adapter>, Error>> = OnceLock::new();
-        let found = ADAPTERS.get_or_init(|| guarded(|| Ok(Gpu::find_adapters())));
+        static ADAPTERS: Once<Result<Vec<wgpu::Adapter>, Error>> = Once::new();
+        fork::watch();
+        let found = ADAPTERS.get_or_make(|| guarded(|| Ok(Gpu::find_adapters())));
         found.as_deref().map_err(Error::clone)
     }
 

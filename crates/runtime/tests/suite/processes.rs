@@ -335,6 +335,62 @@ fn a_child_of_fork_runs_kernels_too() {
     output(child("forks_after_using_the_device", cache.path(), &[]));
 }
 
+/// When to fork after another thread began to use a device, in microseconds.
+#[cfg(unix)]
+const FORKS_AFTER: &str = "INVAR_TEST_FORKS_AFTER";
+
+#[cfg(unix)]
+#[test]
+#[ignore = "a process that another test starts"]
+fn forks_while_devices_are_found() {
+    let after = std::env::var(FORKS_AFTER).expect("it is given");
+    let after = Duration::from_micros(after.parse().expect("a number"));
+    invar_runtime::watch_forks();
+    let right = || {
+        let module = verify(text::parse("k.inv", &source(1)).expect("parsed")).expect("verified");
+        hosts().into_iter().all(|device| {
+            let program = device.compile(&module, "k").expect("compiled");
+            let x = Buffer::<u32>::zeroed(&device, 16).expect("a buffer");
+            let done = device
+                .queue()
+                .dispatch(&program, Dispatch::linear(16, 8), &[Arg::from(&x)]);
+            done.and_then(|done| done.wait()).is_ok() && x.read().is_ok()
+        })
+    };
+    let (begin, begins) = std::sync::mpsc::channel();
+    let other = std::thread::spawn(move || {
+        begin.send(()).expect("it is waited for");
+        right()
+    });
+    begins.recv().expect("it begins");
+    std::thread::sleep(after);
+    // SAFETY: the child only runs kernels, and leaves; the alarm ends it if it waits.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: it ends the child, as does the exit, without the parent's tests.
+        unsafe {
+            libc::alarm(100);
+            libc::_exit(i32::from(!right()));
+        }
+    }
+    let mut status = -1;
+    // SAFETY: the child is ours.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "forked after {after:?}");
+    assert!(other.join().expect("it ends"));
+}
+
+/// Whatever of devices and of LLVM a thread of the parent was about to find.
+#[cfg(unix)]
+#[test]
+fn a_child_of_fork_finds_devices_whatever_its_parent_did() {
+    for micros in ["0", "300", "3000", "10000", "30000"] {
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let after = [(FORKS_AFTER, micros)];
+        output(child("forks_while_devices_are_found", cache.path(), &after));
+    }
+}
+
 /// Threads of a GPU's driver stay with the process that opened it.
 #[cfg(all(unix, feature = "gpu"))]
 #[test]
