@@ -26,7 +26,7 @@ use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 use super::debug::Debug;
 use super::read::{self, Params, variable_name};
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
-use super::{Function, unroll};
+use super::{Function, chains, unroll};
 
 /// How often loops are written out and what is then known is found: a loop may be inside of another.
 const ROUNDS: usize = 3;
@@ -172,8 +172,10 @@ impl Module {
                 }
             }
             // What is said of variables is not asked for, and passes would keep it up to date.
+            self.run("globaldce,strip-nonlinetable-debuginfo")?;
+            self.shorten_chains()?;
             self.run(&format!(
-                "globaldce,strip-nonlinetable-debuginfo,always-inline,globaldce,\
+                "always-inline,globaldce,\
                  function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
             // No pass changes what has too many loops, for that takes long.
@@ -325,6 +327,35 @@ impl Module {
                 function = LLVMGetNextFunction(function);
             }
             params
+        }
+    }
+
+    /// Inlines functions of long chains of calls, until these are short.
+    unsafe fn shorten_chains(&self) -> Result<(), String> {
+        // SAFETY: as in `functions`; every function with blocks is one to inline, before and after.
+        unsafe {
+            let index = LLVMAttributeFunctionIndex;
+            let inline = self.attribute(c"alwaysinline");
+            let mut longest = usize::MAX;
+            loop {
+                let levels = chains::levels(&chains::defined(self.module));
+                let last = levels.iter().map(|(_, level)| *level).max().unwrap_or(0);
+                // What LLVM does not inline stays as long as it is.
+                if last <= chains::SHORT || last >= longest {
+                    return Ok(());
+                }
+                longest = last;
+                for function in chains::defined(self.module) {
+                    LLVMRemoveEnumAttributeAtIndex(function, index, kind_of(c"alwaysinline"));
+                }
+                for (function, _) in levels.iter().filter(|(_, level)| level % 2 == 1) {
+                    LLVMAddAttributeAtIndex(*function, index, inline);
+                }
+                self.run("always-inline")?;
+                for function in chains::defined(self.module) {
+                    LLVMAddAttributeAtIndex(function, index, inline);
+                }
+            }
         }
     }
 

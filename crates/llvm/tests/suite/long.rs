@@ -1,8 +1,10 @@
 //! Long kernels: they need no more stack than short ones to be compiled, and too long ones are refused.
 
+use std::time::Instant;
+
 use invar_ir::text::parse;
 use invar_ir::{Rule, Verified, verify};
-use invar_llvm::{CompileOptions, Text, compile, emit};
+use invar_llvm::{CompileOptions, Text, compile, emit, foreign};
 
 /// A kernel with these lines, `#` in them replaced by the number of the round.
 fn kernel(rounds: usize, lines: &str) -> Verified {
@@ -131,4 +133,33 @@ fn copies_beyond_the_limit_are_refused_before_they_are_written_out() {
     let expected = "kernel `k` has more than 73728 instructions, its functions, copies, prints and textures written \
                     out; the limit of the CPU device is 65536";
     assert_eq!(errors[0].message, expected);
+}
+
+/// Functions that call one another, of which the first is there before the others, and after them.
+#[test]
+fn chains_of_calls_are_inlined_in_any_order_about_as_fast() {
+    let own = |n: usize| {
+        let below = match n {
+            0 => "fadd float %x, 1.0".to_string(),
+            n => format!("call float @f{}(float %x)", n - 1),
+        };
+        format!(
+            "define float @f{n}(float %x) {{\n%y = {below}\n%z = fmul float %y, %x\nret float %z\n}}\n"
+        )
+    };
+    let time = |functions: &[String], last: usize| {
+        let text = functions.concat();
+        let module = foreign::Module::read(text.as_bytes()).expect("LLVM IR");
+        let start = Instant::now();
+        let function = module.function(&format!("f{last}")).expect("it is there");
+        // A product each, and the sum.
+        assert_eq!(function.insts.len(), last + 3);
+        start.elapsed()
+    };
+    let length = 1500;
+    let mut functions: Vec<String> = (0..length).map(own).collect();
+    let upwards = time(&functions, length - 1);
+    functions.reverse();
+    let downwards = time(&functions, length - 1);
+    assert!(upwards < 10 * downwards, "{upwards:?} and {downwards:?}");
 }
