@@ -11,6 +11,8 @@
 //!   they are such sums. A constant of many of them is hidden: it is kept in a register by itself.
 //! - Where more values are alive than there are registers, to find one for a value takes the square of its uses. A
 //!   vector of very many uses in a block gets another name now and then, of which no instruction comes.
+//! - Constants that are vectors are kept in a table, where each is compared with all of other types. The ones of a long
+//!   function that has very many are made of numbers in the code.
 //! - Where there are more blocks than any kernel has that people write, variables stay on the stack as well: each
 //!   that is put in registers costs a walk through all blocks in which it may have a value.
 
@@ -18,13 +20,16 @@ use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::intrinsics::Intrinsic;
-use inkwell::llvm_sys::core::{LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMSetSuccessor};
+use inkwell::llvm_sys::core::{
+    LLVMConstBitCast, LLVMGetAggregateElement, LLVMGetNumSuccessors, LLVMGetSuccessor,
+    LLVMSetSuccessor,
+};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
-use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
+use inkwell::types::{AnyTypeEnum, AsTypeRef, BasicTypeEnum, VectorType};
 use inkwell::values::{
     AsValueRef, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
-    VectorValue,
+    IntValue, VectorValue,
 };
 
 use crate::compile::PASSES;
@@ -65,6 +70,9 @@ const OF_MASK: u32 = 10;
 /// Sums of products of a block that one constant may be part of before it is hidden. The most of an ordinary kernel are
 /// a few hundred.
 const MOST_FUSED: usize = 1000;
+
+/// Vectors that are constants and the same in every lane, which a long function has before they are made of numbers.
+const MOST_CONSTANTS: usize = 500;
 
 /// Uses of a vector in a block before it gets another name. A filter of a hundred loads uses none as often.
 const MOST_USES: usize = 256;
@@ -118,6 +126,10 @@ fn joins_masks(inst: InstructionValue<'_>) -> bool {
 pub(crate) fn ease(module: &Module<'_>, most_improved: u32) -> bool {
     let is_long = is_long(module, most_improved);
     if is_long {
+        let most = MOST_CONSTANTS.min(most_improved as usize);
+        for function in module.get_functions() {
+            spread_constants(function, most);
+        }
         let piece = most_improved.clamp(SHORTEST_PIECE, PIECE);
         for function in module.get_functions() {
             cut(function, piece, |_| 1);
@@ -173,6 +185,100 @@ fn hide_constants(module: &Module<'_>) {
             }
         }
     }
+}
+
+/// Makes the vectors of a function that are one constant in every lane of that number, in front of each use, if there
+/// are more than so many.
+fn spread_constants(function: FunctionValue<'_>, most: usize) {
+    let mut numbers = HashMap::new();
+    let mut uses = Vec::new();
+    for inst in function
+        .get_basic_block_iter()
+        .flat_map(|block| block.get_instructions())
+    {
+        // Calls that give nothing may have operands that are no values, behind those that are.
+        if inst.get_opcode() == InstructionOpcode::Phi {
+            continue;
+        }
+        for operand in 0..inst.get_num_operands() {
+            let value = inst.get_operand(operand).and_then(|o| o.value());
+            let Some(BasicValueEnum::VectorValue(vector)) = value else {
+                continue;
+            };
+            let number = numbers
+                .entry(vector.as_value_ref())
+                .or_insert_with(|| number_of(vector));
+            if let Some(number) = *number {
+                uses.push((inst, operand, vector.get_type(), number));
+            }
+        }
+    }
+    if numbers.values().flatten().count() <= most {
+        return;
+    }
+    for (inst, operand, ty, number) in uses {
+        inst.set_operand(operand, spread(inst, ty, number));
+    }
+}
+
+/// The bits of each lane of a constant that are the same in every lane, of 32 or 64 bits, unless all are 0 or all 1,
+/// of which code makes vectors without a table.
+fn number_of(vector: VectorValue<'_>) -> Option<IntValue<'_>> {
+    if !vector.is_const() {
+        return None;
+    }
+    let context = vector.get_type().get_context();
+    let bits = match vector.get_type().get_element_type() {
+        BasicTypeEnum::IntType(ty) => ty.get_bit_width(),
+        BasicTypeEnum::FloatType(ty) => ty.get_bit_width(),
+        _no_number => return None,
+    };
+    let ty = match bits {
+        32 => context.i32_type(),
+        64 => context.i64_type(),
+        _other => return None,
+    };
+    // SAFETY: it is a constant, and of one of another kind there is no element.
+    let element = |lane| unsafe { LLVMGetAggregateElement(vector.as_value_ref(), lane) };
+    let first = element(0);
+    let lanes = vector.get_type().get_size();
+    if first.is_null() || !(1..lanes).all(|lane| element(lane) == first) {
+        return None;
+    }
+    // SAFETY: a number of so many bits.
+    let number = unsafe { IntValue::new(LLVMConstBitCast(first, ty.as_type_ref())) };
+    let bits = number.get_zero_extended_constant()?;
+    (bits != 0 && bits != u64::MAX >> (64 - ty.get_bit_width())).then_some(number)
+}
+
+/// A vector of one number in front of an instruction, of which LLVM does not know that it is a constant.
+fn spread<'c>(
+    before: InstructionValue<'c>,
+    ty: VectorType<'c>,
+    number: IntValue<'c>,
+) -> VectorValue<'c> {
+    let int = number.get_type();
+    let context = int.get_context();
+    let builder = context.create_builder();
+    builder.position_before(&before);
+    let same = int.fn_type(&[int.into()], false);
+    let nothing = String::new();
+    let hide =
+        context.create_inline_asm(same, nothing, "=r,0".to_string(), false, false, None, false);
+    let call = builder.build_indirect_call(same, hide, &[number.into()], "");
+    let hidden = call.expect(BUILT).try_as_basic_value().basic();
+    let element = ty.get_element_type();
+    let lane = builder
+        .build_bit_cast(hidden.expect("a value"), element, "")
+        .expect(BUILT);
+    let zero = context.i32_type().const_zero();
+    let first = builder
+        .build_insert_element(ty.get_poison(), lane, zero, "")
+        .expect(BUILT);
+    let lanes = context.i32_type().vec_type(ty.get_size()).const_zero();
+    builder
+        .build_shuffle_vector(first, ty.get_poison(), lanes, "")
+        .expect(BUILT)
 }
 
 /// The same floats, in front of an instruction, of which LLVM does not know that they are.

@@ -135,6 +135,35 @@ fn copies_beyond_the_limit_are_refused_before_they_are_written_out() {
     assert_eq!(errors[0].message, expected);
 }
 
+#[test]
+fn vectors_of_very_many_constants_are_made_of_numbers_in_long_kernels() {
+    let numbers = |rounds: usize, most_improved: u32| {
+        let stores = (1..=rounds).map(|i| {
+            format!(
+                "%c{i} = const u32 {i}\n%f{i} = eq %v, %c{i}\nif %f{i} {{ store %x[%i], %c{i} }}\n"
+            )
+        });
+        let text = format!(
+            "kernel @k(%x: device read_write u32) {{
+                 %i = thread_position_in_grid x
+                 %v = load %x[%i]
+                 {}
+             }}",
+            stores.collect::<String>()
+        );
+        let module = verify(parse("constants.inv", &text).expect("a text")).expect("a kernel");
+        let options = CompileOptions {
+            most_improved,
+            ..options()
+        };
+        let text = emit(&module, "k", &options, Text::Llvm).expect("a text");
+        text.matches("asm \"\", \"=r,0\"").count()
+    };
+    assert_eq!(numbers(300, 600), 0);
+    assert_eq!(numbers(700, u32::MAX), 0);
+    assert!(numbers(700, 600) >= 700);
+}
+
 /// Functions that call one another, of which the first is there before the others, and after them.
 #[test]
 fn chains_of_calls_are_inlined_in_any_order_about_as_fast() {
