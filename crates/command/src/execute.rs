@@ -24,7 +24,7 @@ use crate::output::{Output, count, refused, time};
 use crate::place::Place;
 use crate::plan::{Inputs, Plan, Planned, bound, no_parameter, options, plan, usage_or_findings};
 use crate::progress::Bar;
-use crate::{Loaded, Refusal, Verdict, input, picture, program, shader};
+use crate::{Loaded, Refusal, Verdict, input, picture, program};
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -208,7 +208,7 @@ pub fn check_one(
     let check_options = CheckOptions {
         run: bound.options,
         seeds: args.seeds,
-        allow: shader::allowed(&args.inputs.file, allow),
+        allow: allow.to_vec(),
         deny_warnings: args.deny.is_some(),
         race_memory_bytes: args.race_memory_bytes,
         race_free: known.as_ref().map_or(Vec::new(), |k| k.race_free.clone()),
@@ -224,7 +224,7 @@ pub fn check_one(
         &mut [&mut bar],
     );
     drop(bar);
-    let mut checked = match checked {
+    let checked = match checked {
         Ok(checked) => checked,
         Err(Diagnostics(all)) => {
             let all = usage_or_findings(Some(case), all)?;
@@ -233,10 +233,6 @@ pub fn check_one(
         }
     };
     output.lines(&checked.printed);
-    // What the language allows is nothing to tell of.
-    checked
-        .allowed
-        .retain(|(rule, _)| !shader::is_shader(&args.inputs.file) || allow.contains(rule));
     let mut diagnostics = checked.diagnostics.clone();
     let outputs = checked.outputs.iter().cloned();
     let after: Vec<Arg> = (bound.args.iter().zip(outputs))
@@ -434,9 +430,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let missed = wrong.len();
         // What a run that was stopped left behind replaces nothing.
         let ended = !ran.findings.iter().any(|d| d.severity == Severity::Error);
-        let allowed = shader::allowed(&args.inputs.file, &[]);
-        let findings = ran.findings.into_iter();
-        wrong.extend(findings.filter(|d| !allowed.contains(&d.rule)));
+        wrong.extend(ran.findings);
         for out in outs.iter().filter(|_| ended) {
             match &bound.args[out.number] {
                 Arg::Texture(shape, memory) => write_texture(out, *shape, memory.bytes())?,

@@ -13,7 +13,7 @@ use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
     Diagnostic, Diagnostics, Dimension, ElementType, InstKind, Kernel, Memory, Module, ParamKind,
-    Rule, SamplerSource, Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
+    SamplerSource, Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
 };
 use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
@@ -153,15 +153,6 @@ pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut all = diagnostics.to_vec();
     for diagnostic in &mut all {
         wgsl::told(diagnostic, words, advice);
-    }
-    all
-}
-
-/// What is allowed in a check: memory of a workgroup is all zeros at first, by the standard.
-pub fn allowed(file: &Path, allow: &[Rule]) -> Vec<Rule> {
-    let mut all = allow.to_vec();
-    if is_shader(file) {
-        all.push(Rule::UninitialisedRead);
     }
     all
 }

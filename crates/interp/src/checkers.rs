@@ -240,10 +240,11 @@ impl Observer for MisalignedAccesses {
 }
 
 /// Warns of plain reads of threadgroup memory that nothing has written: they give 0 (I2), which is
-/// seldom what was meant.
+/// seldom what was meant; kernels may say that it is.
 #[derive(Default)]
 pub struct UninitialisedReads {
     about: About,
+    allow: bool,
     /// For each slot and object, a bit for each location that was written.
     written: Vec<Vec<Vec<u64>>>,
     found: BTreeMap<(u32, u32), (Who, u32, u64, u64)>,
@@ -288,12 +289,13 @@ impl UninitialisedReads {
 
 impl Observer for UninitialisedReads {
     fn wants(&self, object: &ObjectInfo) -> bool {
-        object.space == AddressSpace::Threadgroup
+        !self.allow && object.space == AddressSpace::Threadgroup
     }
 
     fn begin(&mut self, launch: &Launch) -> Result<(), Diagnostic> {
         *self = UninitialisedReads {
             about: About::of(launch),
+            allow: launch.kernel.allow_uninitialised_reads,
             ..UninitialisedReads::default()
         };
         Ok(())
@@ -306,7 +308,9 @@ impl Observer for UninitialisedReads {
     }
 
     fn access(&mut self, access: &Access) {
-        if self.about.objects[access.object as usize].space != AddressSpace::Threadgroup {
+        if self.allow
+            || self.about.objects[access.object as usize].space != AddressSpace::Threadgroup
+        {
             return;
         }
         let width = u64::from(access.width);
@@ -332,7 +336,9 @@ impl Observer for UninitialisedReads {
     }
 
     fn collective(&mut self, who: Who, site: u32, kind: Kind, region: Touched, _same: &[bool]) {
-        if self.about.objects[region.object as usize].space != AddressSpace::Threadgroup {
+        if self.allow
+            || self.about.objects[region.object as usize].space != AddressSpace::Threadgroup
+        {
             return;
         }
         if kind != Kind::Read {
@@ -380,7 +386,10 @@ impl UninitialisedReads {
                 );
                 (
                     Some(object),
-                    found.help("it is 0 (I2); if that is meant, store the 0"),
+                    found.help(
+                        "it is 0 (I2); if that is meant, store the 0, or say \
+                         `allow(uninitialised_reads)` on the kernel",
+                    ),
                 )
             })
             .collect()

@@ -20,7 +20,9 @@
 //! collectives it has: version 3 is with the one, version 4 with both, and a module without either is of
 //! version 2. One with textures is of version 5, which has both always, and one with bindings of version 6, where
 //! each kernel's bindings, one a parameter, come last, and one with imageblocks, which are arrays in a space that
-//! earlier versions lack, of version 7, which has all of these. A change to a type of the crate that is
+//! earlier versions lack, of version 7, which has all of these. Where a kernel allows reads of threadgroup memory
+//! that nothing has written, the module is of version 8, which has all of these too, and whether each kernel does
+//! behind its bindings. A change to a type of the crate that is
 //! written here, or the order of its variants, needs a new `VERSION`;
 //! `the_form_does_not_change` sees to it.
 
@@ -41,8 +43,10 @@ use crate::types::{ElementType, Type};
 /// What every encoding begins with.
 pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
-const VERSION: u64 = 7;
-/// That of a module without imageblocks, with bindings.
+const VERSION: u64 = 8;
+/// That of a module with imageblocks whose kernels do not count on zeros in threadgroup memory.
+const VERSION_WITH_IMAGEBLOCKS: u64 = 7;
+/// That of a module without these, with bindings.
 const VERSION_WITH_BINDINGS: u64 = 6;
 /// That of a module without bindings, with textures.
 const VERSION_WITH_TEXTURES: u64 = 5;
@@ -113,8 +117,10 @@ fn encoded(module: &Module) -> Vec<u8> {
     let requires = kernels.iter().any(|k| !k.requires.is_empty());
     let active = kernels.iter().any(|k| k.active_collectives);
     let bound = |k: &Kernel| k.params.iter().any(|p| p.binding.is_some());
-    let version = if kernels.iter().any(Kernel::has_imageblocks) {
+    let version = if kernels.iter().any(|k| k.allow_uninitialised_reads) {
         VERSION
+    } else if kernels.iter().any(Kernel::has_imageblocks) {
+        VERSION_WITH_IMAGEBLOCKS
     } else if kernels.iter().any(bound) {
         VERSION_WITH_BINDINGS
     } else if kernels.iter().any(Kernel::has_textures) {
@@ -160,6 +166,9 @@ fn encoded(module: &Module) -> Vec<u8> {
         if version >= VERSION_WITH_BINDINGS {
             let bindings: Vec<Option<Binding>> = kernel.params.iter().map(|p| p.binding).collect();
             write(&mut out, &bindings);
+        }
+        if version >= VERSION {
+            write(&mut out, &kernel.allow_uninitialised_reads);
         }
     }
     out
@@ -352,6 +361,9 @@ impl<'a> Reader<'a> {
                     param.binding = binding;
                 }
             }
+            if version >= VERSION {
+                kernel.allow_uninitialised_reads = self.part()?;
+            }
             let mut walk = Walk {
                 module: &module,
                 kernel: &kernel,
@@ -401,6 +413,7 @@ fn kernel(form: KernelForm<'_>) -> Checked<Kernel> {
         float_mode: form.float_mode,
         allow_out_of_bounds_loads: form.allow_out_of_bounds_loads,
         allow_out_of_bounds_stores: form.allow_out_of_bounds_stores,
+        allow_uninitialised_reads: false,
         active_collectives: false,
         requires: Vec::new(),
         allocs: form.allocs.into_owned(),

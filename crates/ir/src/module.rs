@@ -251,6 +251,9 @@ pub struct Kernel {
     pub allow_out_of_bounds_loads: bool,
     /// The author means out-of-bounds stores and atomics to happen.
     pub allow_out_of_bounds_stores: bool,
+    /// The author counts on threadgroup memory that begins as zeros (I2); the checkers are silent about reads
+    /// before any write.
+    pub allow_uninitialised_reads: bool,
     /// Simdgroup and quadgroup functions are over the threads that are active where they stand (X7), rather
     /// than all of the simdgroup.
     pub active_collectives: bool,
@@ -292,6 +295,7 @@ impl Kernel {
             float_mode: FloatMode::default(),
             allow_out_of_bounds_loads: false,
             allow_out_of_bounds_stores: false,
+            allow_uninitialised_reads: false,
             active_collectives: false,
             requires: Vec::new(),
             allocs: Vec::new(),

@@ -703,7 +703,8 @@ Check {
     /// Threadgroup memory is read before anything has written it.
     ///
     /// It gives 0 (I2), so nothing is undefined, but the store that was meant to come first is
-    /// missing or writes another place.
+    /// missing or writes another place. If the zeros are meant, as they are in WGSL, the kernel says
+    /// `allow(uninitialised_reads)`.
     UninitialisedRead "uninitialised-read",
     /// The event of an async copy is never waited for.
     ///

@@ -351,7 +351,8 @@ fn lints() -> TokenStream {
 fn attributes(attributes: TokenStream) -> Result<TokenStream> {
     const FORM: &str = "`#[kernel]` takes `threadgroup(64)` with up to three numbers, `simdgroup(32)`, \
                         `strict`, `contract` or `fast`, and `allow(...)` of `out_of_bounds_loads`, \
-                        `out_of_bounds_stores`, `equal_stores`, `unordered_atomics` and `discarded_load`";
+                        `out_of_bounds_stores`, `uninitialised_reads`, `equal_stores`, `unordered_atomics` and \
+                        `discarded_load`";
     let parse = |input: syn::parse::ParseStream| {
         let mut seen: Vec<String> = Vec::new();
         let mut fields = TokenStream::new();
@@ -411,6 +412,9 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
                             }
                             "out_of_bounds_stores" => {
                                 fields.extend(quote!(allow_out_of_bounds_stores: true,));
+                            }
+                            "uninitialised_reads" => {
+                                fields.extend(quote!(allow_uninitialised_reads: true,));
                             }
                             "equal_stores" => rules.push(quote!(EqualStores)),
                             "unordered_atomics" => rules.push(quote!(UnorderedAtomics)),

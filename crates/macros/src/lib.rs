@@ -48,8 +48,8 @@ fn written(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
 /// numbers, vectors and matrices. The attribute takes, in any order, `threadgroup(16, 16)`, the threads of
 /// a full threadgroup; `simdgroup(32)`, the simdgroup size that the kernel requires; `strict`, `contract` or
 /// `fast`, how floats are computed (A8); and `allow(...)` of `out_of_bounds_loads`,
-/// `out_of_bounds_stores`, `equal_stores`, `unordered_atomics` and `discarded_load`, what is meant. Below it
-/// `#[requires(n <= length(x), n % 4 == 0)]` says what a launch has to fulfil (S5).
+/// `out_of_bounds_stores`, `uninitialised_reads`, `equal_stores`, `unordered_atomics` and `discarded_load`, what
+/// is meant. Below it `#[requires(n <= length(x), n % 4 == 0)]` says what a launch has to fulfil (S5).
 #[proc_macro_attribute]
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
     written(function::kernel(attributes.into(), item.into()))

@@ -70,6 +70,10 @@ mod tests {
                 "say `allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)` on the kernel",
                 "say `--allow out-of-bounds`",
             ),
+            (
+                "store the 0, or say `allow(uninitialised_reads)` on the kernel",
+                "store the 0, or say `--allow uninitialised-read`",
+            ),
             ("guard `x` by a comparison", "guard `x` by a comparison"),
         ] {
             assert_eq!(in_metal(help), expected);

@@ -779,7 +779,8 @@ impl Builder {
     /// The module. `access` gives each buffer parameter's, by number, as a bit for reading (1) and
     /// one for writing (2); a buffer that is not used is read only.
     #[pyo3(signature = (access, *, threadgroup=None, simdgroup=None, float_mode="contract",
-        allow_out_of_bounds_loads=false, allow_out_of_bounds_stores=false, span=None))]
+        allow_out_of_bounds_loads=false, allow_out_of_bounds_stores=false, allow_uninitialised_reads=false,
+        span=None))]
     #[expect(
         clippy::too_many_arguments,
         reason = "a kernel's attributes, by keyword"
@@ -792,6 +793,7 @@ impl Builder {
         float_mode: &str,
         allow_out_of_bounds_loads: bool,
         allow_out_of_bounds_stores: bool,
+        allow_uninitialised_reads: bool,
         span: Option<SpanId>,
     ) -> PyResult<Module> {
         let float_mode = convert::float_mode(float_mode)?;
@@ -819,6 +821,7 @@ impl Builder {
         kernel.float_mode = float_mode;
         kernel.allow_out_of_bounds_loads = allow_out_of_bounds_loads;
         kernel.allow_out_of_bounds_stores = allow_out_of_bounds_stores;
+        kernel.allow_uninitialised_reads = allow_uninitialised_reads;
         if let Some(span) = span {
             kernel.span = span_of(span);
         }

@@ -3,7 +3,7 @@
 use invar::report::{self, Style};
 use invar_ir::{
     AddressSpace, AtomicOp, Diagnostic, Diagnostics, Dim, ElementType, FloatMode, Imm, Memory,
-    Module, Order, Scalar, Scope, Swizzle, Type,
+    Module, Order, Rule, Scalar, Scope, Swizzle, Type,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -45,8 +45,12 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
 
 /// Advice that names options of the command, with the arguments that say the same in Python.
 fn options_in_python(help: &str) -> String {
-    help.replace("--const NAME=VALUE", "constants={\"NAME\": VALUE}")
-        .replace("--allow out-of-bounds", "allow=[\"out-of-bounds\"]")
+    let mut help = help.replace("--const NAME=VALUE", "constants={\"NAME\": VALUE}");
+    for rule in [Rule::OutOfBounds, Rule::UninitialisedRead] {
+        let rule = rule.name();
+        help = help.replace(&format!("--allow {rule}"), &format!("allow=[\"{rule}\"]"));
+    }
+    help
 }
 
 /// Advice that quotes statements of the text form, with the calls that say the same in Python.

@@ -66,10 +66,20 @@ pub fn told(
 /// Advice about a source in another language: `word` says what is quoted of the text form in that language. What
 /// only the text form can say about a kernel is the option of a check.
 pub fn in_source(help: &str, word: impl Fn(&str) -> Option<String>) -> String {
-    let help = help.replace(
-        "`allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)` on the kernel",
-        "`--allow out-of-bounds`",
-    );
+    let options = [
+        (
+            "`allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)` on the kernel",
+            "`--allow out-of-bounds`",
+        ),
+        (
+            "`allow(uninitialised_reads)` on the kernel",
+            "`--allow uninitialised-read`",
+        ),
+    ];
+    let mut help = help.to_string();
+    for (attribute, option) in options {
+        help = help.replace(attribute, option);
+    }
     // Each second part stands in quotes.
     let parts = help.split('`').enumerate().map(|(i, part)| match i % 2 {
         1 => word(part).unwrap_or_else(|| part.to_string()),

@@ -580,6 +580,8 @@ impl<'a> Translator<'a> {
                         (element, 1, Some(self.number(0)))
                     }
                 };
+                // It is all zeros at first, and shaders may count on that.
+                self.k.kernel_mut().allow_uninitialised_reads = true;
                 Ptr::Memory(MemPtr {
                     memory: self.k.alloc_threadgroup(&name, element, length),
                     index,

@@ -31,6 +31,43 @@ fn what_a_browser_refuses_is_a_warning_of_a_check() {
     assert_eq!(err, "");
 }
 
+const ZEROS: &str = "\
+var<workgroup> tile: array<u32, 8>;
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) { y[i] = tile[i]; y[4] = i; }
+";
+
+/// Workgroup memory is zeros at first, by the standard, so that reading it is no finding; also in the text form
+/// and the binary form of the shader.
+#[test]
+fn zeros_of_workgroup_memory_are_no_finding() {
+    let folder = Folder::new();
+    let clean = ZEROS.replace("y[4] = i; ", "");
+    let file = folder.file("zeros.wgsl", &clean);
+    let racy = folder.file("racy.wgsl", ZEROS);
+    let (printed, _) = expect(0, &["print", text(&file)]);
+    let again = folder.file("zeros.inv", &printed);
+    let binary = folder.path("zeros.invb");
+    expect(0, &["print", text(&file), "--binary", text(&binary)]);
+    for file in [&file, &again, &binary] {
+        let args = ["--groups", "1", "--arg", "y=fill(8, 9)"];
+        let (out, err) = expect(0, &[&["check", text(file)], &args[..]].concat());
+        assert!(out.starts_with("clean @main"), "{out}");
+        assert_eq!(err, "");
+        let run = [&["run", text(file), "--device", "checked"], &args[..]].concat();
+        let (out, err) = expect(0, &run);
+        assert!(out.contains("y = [0, 0, 0, 0, 9"), "{out}");
+        assert_eq!(err, "");
+    }
+    let args = ["--groups", "1", "--arg", "y=zeros(8)"];
+    for command in [&["check"][..], &["run", "--device", "checked"]] {
+        let (_, err) = expect(1, &[command, &[text(&racy)], &args].concat());
+        assert!(err.contains("error[data-race]"), "{err}");
+        assert!(!err.contains("uninitialised"), "{err}");
+    }
+}
+
 const LIST: &str = "\
 struct List { by: u32, items: array<u32> }
 @group(0) @binding(3) var<storage, read> x: array<u32>;

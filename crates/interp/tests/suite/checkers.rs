@@ -128,10 +128,10 @@ kernel @k(%x: device write u32) {
 
 #[test]
 fn threadgroup_memory_that_nothing_wrote_is_a_warning() {
-    let source = |t: &str| {
+    let source = |t: &str, attributes: &str| {
         format!(
             "
-kernel @k(%y: device write u32) {{
+kernel @k(%y: device write u32) {attributes} {{
     %tile = alloc threadgroup u32[8]
     %t = thread_index_in_threadgroup
     %one = const u32 1
@@ -146,17 +146,22 @@ kernel @k(%y: device write u32) {{
     };
     let args = [Arg::zeros(16)];
     // Twice the same memory, for two threadgroups: the second one's writes are its own.
-    let report = checked(&source("%one"), Dispatch::linear(4, 4), &args);
+    let report = checked(&source("%one", ""), Dispatch::linear(4, 4), &args);
     assert_eq!(findings(&report), [("uninitialised-read", 10)]);
     assert_eq!(report.verdict, Verdict::Pass);
     let deny = CheckOptions {
         deny_warnings: true,
         ..CheckOptions::default()
     };
-    let report = check_with(&source("%one"), Dispatch::linear(4, 4), &args, &deny);
+    let report = check_with(&source("%one", ""), Dispatch::linear(4, 4), &args, &deny);
     assert_eq!(report.verdict, Verdict::Fail);
-    let report = checked(&source("%zero"), Dispatch::linear(4, 4), &args);
+    let report = checked(&source("%zero", ""), Dispatch::linear(4, 4), &args);
     assert_eq!(findings(&report), []);
+    // Where the zeros are meant, nothing is found, and nothing is left out.
+    let meant = source("%one", "allow(uninitialised_reads)");
+    let report = checked(&meant, Dispatch::linear(4, 4), &args);
+    assert_eq!(findings(&report), []);
+    assert_eq!(report.allowed, []);
 }
 
 #[test]

@@ -231,7 +231,6 @@ impl Run<'_> {
                 ..Options::default()
             },
             seeds: Some(1),
-            allow: vec![Rule::UninitialisedRead],
             ..CheckOptions::default()
         };
         let (module, name) = (self.module, &self.kernel.name);

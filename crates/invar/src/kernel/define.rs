@@ -91,6 +91,8 @@ pub struct Attributes {
     pub allow_out_of_bounds_loads: bool,
     /// Stores out of bounds are meant: `allow(out_of_bounds_stores)`.
     pub allow_out_of_bounds_stores: bool,
+    /// Threadgroup memory is read before it is written, for its zeros: `allow(uninitialised_reads)`.
+    pub allow_uninitialised_reads: bool,
     /// What a check is silent about: `allow(equal_stores, unordered_atomics, discarded_load)`.
     pub allow: &'static [Rule],
 }
@@ -103,6 +105,7 @@ impl Attributes {
         float_mode: FloatMode::Contract,
         allow_out_of_bounds_loads: false,
         allow_out_of_bounds_stores: false,
+        allow_uninitialised_reads: false,
         allow: &[],
     };
 }
@@ -314,6 +317,7 @@ fn defined<K: Kernel>() -> Result<Verified, Error> {
     kernel.float_mode = attributes.float_mode;
     kernel.allow_out_of_bounds_loads = attributes.allow_out_of_bounds_loads;
     kernel.allow_out_of_bounds_stores = attributes.allow_out_of_bounds_stores;
+    kernel.allow_uninitialised_reads = attributes.allow_uninitialised_reads;
     let fresh = Definition {
         builder,
         source: None,

@@ -14,5 +14,6 @@ mod kernel_textures;
 mod kernel_words;
 mod macros_of_kernels;
 mod programs;
+mod shaders;
 mod tidy;
 mod written_wgsl;

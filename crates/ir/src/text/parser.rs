@@ -834,9 +834,12 @@ impl<'a> Parser<'a> {
                             Some("out_of_bounds_stores") => {
                                 kernel.allow_out_of_bounds_stores = true;
                             }
+                            Some("uninitialised_reads") => kernel.allow_uninitialised_reads = true,
                             _ => {
-                                return p
-                                    .unexpected("`out_of_bounds_loads` or `out_of_bounds_stores`");
+                                return p.unexpected(
+                                    "`out_of_bounds_loads`, `out_of_bounds_stores` or \
+                                     `uninitialised_reads`",
+                                );
                             }
                         }
                         p.bump();

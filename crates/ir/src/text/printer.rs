@@ -203,14 +203,16 @@ impl Printer<'_> {
         if kernel.float_mode != Default::default() {
             write!(f, " {}", kernel.float_mode.name())?;
         }
-        match (
-            kernel.allow_out_of_bounds_loads,
-            kernel.allow_out_of_bounds_stores,
-        ) {
-            (true, true) => f.write_str(" allow(out_of_bounds_loads, out_of_bounds_stores)")?,
-            (true, false) => f.write_str(" allow(out_of_bounds_loads)")?,
-            (false, true) => f.write_str(" allow(out_of_bounds_stores)")?,
-            (false, false) => {}
+        let allowed = [
+            (kernel.allow_out_of_bounds_loads, "out_of_bounds_loads"),
+            (kernel.allow_out_of_bounds_stores, "out_of_bounds_stores"),
+            (kernel.allow_uninitialised_reads, "uninitialised_reads"),
+        ];
+        let allowed: Vec<&str> = (allowed.iter())
+            .filter_map(|(is, name)| is.then_some(*name))
+            .collect();
+        if !allowed.is_empty() {
+            write!(f, " allow({})", allowed.join(", "))?;
         }
         if kernel.active_collectives {
             f.write_str(" collectives(active)")?;

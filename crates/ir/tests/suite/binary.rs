@@ -231,12 +231,12 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    for version in [1, 8] {
+    for version in [1, 9] {
         assert_eq!(
             error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
             format!(
                 "not a module: byte 6: it is of version {version} of the form, this program reads versions \
-                 2 to 7: write it again from its text, with `invar print --binary`"
+                 2 to 8: write it again from its text, with `invar print --binary`"
             )
         );
     }
@@ -398,6 +398,29 @@ fn imageblocks_are_version_7() {
     assert!(bytes.windows(array.len()).any(|w| w == array), "{bytes:x?}");
     // Nothing required, no active collectives, one parameter without a binding.
     assert!(bytes.ends_with(b"\0\0\x01\0"), "{bytes:x?}");
+}
+
+#[test]
+fn kernels_that_count_on_zeros_are_version_8() {
+    let text = "kernel @k(%n: u32) allow(uninitialised_reads) {\n}\n\nkernel @l() {\n}\n";
+    let module = text::parse("", text).expect("a module");
+    assert_eq!(module.to_string(), text);
+    let bytes = binary::encode(&module);
+    assert_eq!(bytes[6], 8);
+    assert_eq!(binary::decode(&bytes), Ok(module.clone()));
+    let bytes = binary::encode(&module.without_spans());
+    // Nothing required, no active collectives, no parameter; this kernel counts on nothing.
+    assert!(bytes.ends_with(b"\0\0\0\0"), "{bytes:x?}");
+    let mut none = bytes.clone();
+    let counts = none.windows(5).position(|w| w == b"\0\0\x01\0\x01");
+    none[counts.expect("the first kernel's") + 4] = 0;
+    let error = binary::decode(&none)
+        .expect_err("another version's")
+        .to_string();
+    assert!(
+        error.ends_with("this is not how the module is encoded"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn every_source_gives_what_its_lines_say() {
         println!("skipped: {why}");
         return;
     }
-    check_all(("metal", "metal", 18), &read, &directives, &[]);
+    check_all(("metal", "metal", 18), &read, &directives);
 }
 
 /// What users give threads who have thousands of them. (Where it does not suffice, the process ends without a word.)

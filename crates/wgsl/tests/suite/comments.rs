@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, CheckOptions, Options, check};
 use invar_ir::text::case::{ExpectedDiagnostic, cases, expectations};
-use invar_ir::{Diagnostic, Diagnostics, ElementType, Module, Rule, Severity, verify};
+use invar_ir::{Diagnostic, Diagnostics, ElementType, Module, Severity, verify};
 
 fn fits(expected: &ExpectedDiagnostic, found: &Diagnostic) -> bool {
     let at = |line| move |l: &invar_ir::Label| l.span.start.line == line;
@@ -20,7 +20,6 @@ fn fits(expected: &ExpectedDiagnostic, found: &Diagnostic) -> bool {
 fn findings(
     read: Result<Module, Diagnostics>,
     directives: &str,
-    allow: &[Rule],
 ) -> Result<Vec<Diagnostic>, String> {
     let module = match read.and_then(verify) {
         Ok(module) => module,
@@ -44,7 +43,6 @@ fn findings(
             let options = CheckOptions {
                 run: bound.options,
                 seeds: Some(1),
-                allow: allow.to_vec(),
                 ..CheckOptions::default()
             };
             let report = check(
@@ -70,12 +68,11 @@ fn findings(
 }
 
 /// Checks every file of a folder of `tests` whose names have an ending, of which there are some; `read` makes
-/// kernels of a name and a text, and checks leave out the rules that are allowed.
+/// kernels of a name and a text.
 pub fn check_all(
     (folder, ending, least): (&str, &str, usize),
     read: &dyn Fn(&str, &str) -> Result<Module, Diagnostics>,
     directives: &dyn Fn(&str) -> String,
-    allow: &[Rule],
 ) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests")
@@ -90,7 +87,7 @@ pub fn check_all(
         let check = |text: String| {
             let name = path.file_name().and_then(|n| n.to_str());
             let lines = directives(&text);
-            check_file(read(name.unwrap_or_default(), &text), &lines, allow)
+            check_file(read(name.unwrap_or_default(), &text), &lines)
         };
         let text = std::fs::read_to_string(path).map_err(|e| e.to_string());
         if let Err(error) = text.and_then(check) {
@@ -100,13 +97,9 @@ pub fn check_all(
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-fn check_file(
-    read: Result<Module, Diagnostics>,
-    directives: &str,
-    allow: &[Rule],
-) -> Result<(), String> {
+fn check_file(read: Result<Module, Diagnostics>, directives: &str) -> Result<(), String> {
     let expected = expectations(directives).map_err(|e| e.to_string())?;
-    let found = findings(read, directives, allow)?;
+    let found = findings(read, directives)?;
     let mut wrong = Vec::new();
     for e in &expected {
         if !found.iter().any(|d| fits(e, d)) {
