@@ -129,6 +129,26 @@ impl KernelBuilder {
         &self.kernel
     }
 
+    /// What a value is called in messages, as [`Module::called`] says of a kernel that is finished.
+    ///
+    /// ```
+    /// use invar_ir::{KernelBuilder, Module, Op, Position, Source, SourceId, Span};
+    ///
+    /// let (name, text) = ("k.wgsl".into(), "x = 2 * 3;".into());
+    /// let sources = vec![Source { name, text }];
+    /// let mut k = KernelBuilder::new(Module { sources, ..Module::default() }, "k");
+    /// let [start, end] = [5, 10].map(|column| Position { line: 1, column });
+    /// k.set_span(Span { source: Some(SourceId(0)), start, end, call: None });
+    /// let two = k.const_u32(2);
+    /// let product = k.op(Op::Mul, (), &[two, two]);
+    /// assert_eq!(k.called(product), "2 * 3");
+    /// k.name(product, "x");
+    /// assert_eq!(k.called(product), "%x");
+    /// ```
+    pub fn called(&self, value: Value) -> String {
+        self.module.called_in(&self.kernel, &self.regions, value)
+    }
+
     /// The kernel so far, to set its attributes: float mode, threadgroup and simdgroup size.
     ///
     /// ```
@@ -541,7 +561,7 @@ impl KernelBuilder {
             Ok(ty) => return self.poison(ty),
             Err(error) => {
                 if known {
-                    let message = error.message(&self.kernel, op, args);
+                    let message = error.message(&self.kernel, op, args, &|v| self.called(v));
                     self.errors.push(
                         Diagnostic::error(Rule::TypeMismatch, self.span, message)
                             .help(error.help()),

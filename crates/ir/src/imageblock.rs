@@ -144,7 +144,7 @@ impl KernelBuilder {
             if !ty.is_integer_scalar() {
                 let message = format!(
                     "the {name} coordinate (`{}`) has type {ty}, expected an integer scalar",
-                    self.kernel().value_name(coordinate)
+                    self.called(coordinate)
                 );
                 let error = Diagnostic::error(Rule::TypeMismatch, self.span(), message);
                 self.error(error.help("convert it with `cast u32`"));
@@ -223,7 +223,7 @@ impl KernelBuilder {
             if self.ty(*value) != Type::U32 {
                 let message = format!(
                     "`{}` has type {}, but the region of a slice is of `u32`s",
-                    self.kernel().value_name(*value),
+                    self.called(*value),
                     self.ty(*value)
                 );
                 let error = Diagnostic::error(Rule::TypeMismatch, self.span(), message);

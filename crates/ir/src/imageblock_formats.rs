@@ -249,7 +249,7 @@ impl KernelBuilder {
         if found != expected {
             let message = format!(
                 "`{}` has type {found}, but what is stored there is {expected}",
-                self.kernel().value_name(value)
+                self.called(value)
             );
             self.refuse_format(message, "convert it first");
             return self.poison(found);

@@ -269,6 +269,69 @@ pub struct Kernel {
     pub span: Span,
 }
 
+/// The most characters of an expression that stand for a value in a sentence.
+const LONGEST_QUOTED: usize = 60;
+/// In kernels of more values than these nobody looks for the expression of one: each of as many errors would.
+const MOST_LOOKED_THROUGH: usize = 4096;
+
+impl Module {
+    /// The expression that stands in the source at a place, or how it begins; in the text form it is a statement,
+    /// which names its results.
+    pub fn written(&self, span: Span) -> Option<String> {
+        let source = self.sources.get(span.source?.0 as usize)?;
+        let line = source.text.lines().nth(span.start.line as usize - 1)?;
+        let at = |column: u32| {
+            let mut columns = line.char_indices().map(|(at, _)| at).chain([line.len()]);
+            columns.nth((column as usize).checked_sub(1)?)
+        };
+        let is_whole = span.start.line == span.end.line;
+        let to = match is_whole {
+            true => at(span.end.column)?,
+            false => line.len(),
+        };
+        let text = line.get(at(span.start.column)?..to)?.trim();
+        if text.is_empty() || text.starts_with('%') || text.contains('`') {
+            return None;
+        }
+        let is_short = text.chars().count() <= LONGEST_QUOTED;
+        Some(match is_whole && is_short {
+            true => text.to_string(),
+            false => {
+                let begin: String = text.chars().take(LONGEST_QUOTED - 4).collect();
+                format!("{} ...", begin.trim_end())
+            }
+        })
+    }
+
+    /// What a value of a kernel is called in messages: by its name, or, where a front end has made it of an
+    /// expression, by the expression.
+    pub fn called(&self, kernel: &Kernel, value: Value) -> String {
+        self.called_in(kernel, std::slice::from_ref(&kernel.body), value)
+    }
+
+    /// The same of a kernel whose instructions are in these regions so far.
+    pub(crate) fn called_in(&self, kernel: &Kernel, regions: &[Region], value: Value) -> String {
+        fn definition(region: &Region, value: Value) -> Option<&Inst> {
+            region.insts.iter().find_map(|inst| {
+                let mut inner = inst.kind.regions().into_iter();
+                match inst.results.contains(&value) {
+                    true => Some(inst),
+                    false => inner.find_map(|region| definition(region, value)),
+                }
+            })
+        }
+        let info = kernel.values.get(value.0 as usize);
+        let is_named = info.is_some_and(|info| info.name.is_some());
+        let definition = match is_named || kernel.values.len() > MOST_LOOKED_THROUGH {
+            true => None,
+            false => regions.iter().find_map(|r| definition(r, value)),
+        };
+        definition
+            .and_then(|inst| self.written(inst.span))
+            .unwrap_or_else(|| kernel.value_name(value))
+    }
+}
+
 /// What is known of a memory object before anything runs.
 #[derive(Clone, Debug)]
 pub struct MemoryInfo<'a> {
@@ -319,7 +382,7 @@ impl Kernel {
         known.map_or(Type::U32, |value| value.ty)
     }
 
-    /// How a value is called in messages and in the text form: `%total`, `%7`.
+    /// How a value is called in the text form: `%total`, `%7`; in messages [`Module::called`] says it.
     pub fn value_name(&self, value: Value) -> String {
         match self.values.get(value.0 as usize).map(|v| &v.name) {
             Some(Some(name)) => format!("%{name}"),

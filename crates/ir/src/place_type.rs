@@ -17,7 +17,7 @@ pub(crate) fn place_type(module: &Module, kernel: &Kernel, place: &Place) -> Res
     if !kernel.ty(place.index).is_integer_scalar() {
         return Err(format!(
             "the index of `{name}` (`{}`) has type {}, expected an integer scalar",
-            kernel.value_name(place.index),
+            module.called(kernel, place.index),
             kernel.ty(place.index),
         ));
     }
@@ -52,7 +52,7 @@ pub(crate) fn place_type(module: &Module, kernel: &Kernel, place: &Place) -> Res
             (Step::Index(index), _) if !kernel.ty(*index).is_integer_scalar() => {
                 return Err(format!(
                     "an index into `{name}` (`{}`) has type {}, expected an integer scalar",
-                    kernel.value_name(*index),
+                    module.called(kernel, *index),
                     kernel.ty(*index),
                 ));
             }

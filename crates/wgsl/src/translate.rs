@@ -369,8 +369,9 @@ impl<'a> Translator<'a> {
 
     /// Gives a slot a value, which is called as the variable if it has no name yet.
     pub fn set(&mut self, slot: Slot, value: Value) {
-        if !self.known.contains_key(&value) {
-            let name = self.slot_names[slot.0 as usize].clone();
+        let name = &self.slot_names[slot.0 as usize];
+        if !name.is_empty() && !self.known.contains_key(&value) {
+            let name = name.clone();
             self.k.name(value, &name);
         }
         self.env.insert(slot, value);
@@ -399,6 +400,7 @@ impl<'a> Translator<'a> {
                     return Err(self.unexpected("a variable without a size"));
                 };
                 let element = self.array_element(*base, Layout::Own)?;
+                let name = if name.is_empty() { "array" } else { name };
                 let memory = self.k.alloc_thread(name, element, length);
                 Ok(Rc::new(Tree::Memory(MemPtr {
                     memory,
@@ -429,7 +431,8 @@ impl<'a> Translator<'a> {
         });
         for (handle, local) in function.local_variables.iter() {
             self.at(function.local_variables.get_span(handle));
-            let name = local.name.as_deref().unwrap_or("logical");
+            // `&&` and `||` have variables too: reports tell of them by what is written.
+            let name = local.name.as_deref().unwrap_or("");
             let tree = self.variable(name, local.ty)?;
             if let Some(init) = local.init {
                 let value = self.expr(init)?;

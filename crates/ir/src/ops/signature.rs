@@ -268,7 +268,13 @@ impl SignatureError {
     }
 
     /// What is wrong with the operands of an operation, in the author's names.
-    pub(crate) fn message(&self, kernel: &Kernel, op: Op, args: &[Value]) -> String {
+    pub(crate) fn message(
+        &self,
+        kernel: &Kernel,
+        op: Op,
+        args: &[Value],
+        called: &dyn Fn(Value) -> String,
+    ) -> String {
         match self {
             SignatureError::Count { expected, found } => {
                 format!("`{op}` takes {expected} operands, found {found}")
@@ -278,7 +284,7 @@ impl SignatureError {
                 format!(
                     "operand {} (`{}`) of `{op}` has type {}, expected {expected}",
                     index + 1,
-                    kernel.value_name(value),
+                    called(value),
                     kernel.ty(value),
                 )
             }

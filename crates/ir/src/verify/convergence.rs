@@ -7,7 +7,6 @@ use crate::diagnostic::Diagnostic;
 use crate::inst::{Inst, InstKind, Scope, Value};
 use crate::module::{AddressSpace, Kernel, Module};
 use crate::rules::Rule;
-use crate::span::Span;
 use crate::types::Type;
 use crate::uniformity::{Level, Point, Reason, Uniformity, analyse};
 
@@ -37,9 +36,6 @@ pub(super) fn check(module: &Module, kernel: &Kernel, errors: &mut Errors) {
         errors.push(error);
     }
 }
-
-/// The most characters of an expression that stand for a value in a sentence.
-const LONGEST_QUOTED: usize = 60;
 
 struct Check<'a> {
     module: &'a Module,
@@ -110,7 +106,7 @@ impl<'a> Check<'a> {
         let Some(inst) = self.definition(value) else {
             return name;
         };
-        written(self.module, inst.span).unwrap_or(name)
+        self.module.written(inst.span).unwrap_or(name)
     }
 
     fn definition(&mut self, value: Value) -> Option<&'a Inst> {
@@ -261,34 +257,6 @@ impl<'a> Check<'a> {
         };
         error.and(inst.span, label)
     }
-}
-
-/// The expression that stands in the source at a place, or how it begins; in the text form it is a statement, which
-/// names its results.
-fn written(module: &Module, span: Span) -> Option<String> {
-    let source = module.sources.get(span.source?.0 as usize)?;
-    let line = source.text.lines().nth(span.start.line as usize - 1)?;
-    let at = |column: u32| {
-        let mut columns = line.char_indices().map(|(at, _)| at).chain([line.len()]);
-        columns.nth((column as usize).checked_sub(1)?)
-    };
-    let is_whole = span.start.line == span.end.line;
-    let to = match is_whole {
-        true => at(span.end.column)?,
-        false => line.len(),
-    };
-    let text = line.get(at(span.start.column)?..to)?.trim();
-    if text.is_empty() || text.starts_with('%') || text.contains('`') {
-        return None;
-    }
-    let is_short = text.chars().count() <= LONGEST_QUOTED;
-    Some(match is_whole && is_short {
-        true => text.to_string(),
-        false => {
-            let begin: String = text.chars().take(LONGEST_QUOTED - 4).collect();
-            format!("{} ...", begin.trim_end())
-        }
-    })
 }
 
 fn varies(level: Level) -> &'static str {

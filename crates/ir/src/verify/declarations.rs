@@ -417,7 +417,7 @@ pub(super) fn check_kernel(
     for (i, info) in kernel.values.iter().enumerate() {
         if let Some(defect) = info.ty.defect() {
             let value = crate::inst::Value(i as u32);
-            let name = kernel.value_name(value);
+            let name = module.called(kernel, value);
             let span = places.values.get(i).copied().unwrap_or(kernel.span);
             let message = format!("`{name}` has type {}: {defect}", info.ty);
             errors.push(

@@ -76,7 +76,7 @@ impl<'a> Check<'a> {
                 if *scope == Scope::Device {
                     let message = format!(
                         "`{}` cannot be asserted uniform over the device: threadgroups do not meet",
-                        self.kernel.value_name(*value)
+                        self.module.called(self.kernel, *value)
                     );
                     let help = "assert it over `threadgroup` or `simdgroup`";
                     self.error(Rule::InvalidScope, span, message, help);

@@ -231,11 +231,11 @@ impl Errors {
 }
 
 /// Values' names in a message: `%a`, `%b` and 3 more.
-fn names(kernel: &Kernel, values: &[Value]) -> String {
+fn names(module: &Module, kernel: &Kernel, values: &[Value]) -> String {
     let shown: Vec<String> = values
         .iter()
         .take(4)
-        .map(|v| format!("`{}`", kernel.value_name(*v)))
+        .map(|v| format!("`{}`", module.called(kernel, *v)))
         .collect();
     match values.len().saturating_sub(4) {
         0 => shown.join(", "),

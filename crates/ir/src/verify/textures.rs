@@ -4,7 +4,7 @@
 use super::Errors;
 use crate::diagnostic::Diagnostic;
 use crate::inst::{Inst, InstKind, Memory, Order, Place, Value};
-use crate::module::Kernel;
+use crate::module::{Kernel, Module};
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::texture::{
@@ -80,6 +80,7 @@ fn check_atomic(kernel: &Kernel, place: &Place, order: Order, span: Span, errors
 
 /// A function of a texture, and what is known of its operands.
 pub(super) struct Called<'a> {
+    pub(super) module: &'a Module,
     pub(super) kernel: &'a Kernel,
     pub(super) texture: Memory,
     pub(super) function: TextureFunction,
@@ -152,7 +153,7 @@ impl Called<'_> {
         {
             let message = format!(
                 "the value of a texel (`{}`) has type {}, expected {}",
-                self.kernel.value_name(value),
+                self.module.called(self.kernel, value),
                 self.kernel.ty(value),
                 ty.texel()
             );
@@ -257,7 +258,7 @@ impl Called<'_> {
         if !fits {
             let message = format!(
                 "a coordinate (`{}`) has type {ty}, expected {expected}",
-                self.kernel.value_name(value)
+                self.module.called(self.kernel, value)
             );
             let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
             errors.push(error.help("write a `cast`"));

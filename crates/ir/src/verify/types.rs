@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
     }
 
     fn name(&self, value: Value) -> String {
-        self.kernel.value_name(value)
+        self.module.called(self.kernel, value)
     }
 
     fn mismatch(&mut self, span: Span, message: String, help: &str) {
@@ -150,6 +150,7 @@ impl<'a> Walk<'a> {
             return;
         };
         let called = Called {
+            module: self.module,
             kernel: self.kernel,
             texture: *texture,
             function: *function,
@@ -176,7 +177,7 @@ impl<'a> Walk<'a> {
                 match op.result_type(*imm, &types) {
                     Ok(ty) => self.results(inst, &[ty]),
                     Err(error) => {
-                        let message = error.message(self.kernel, *op, args);
+                        let message = error.message(self.kernel, *op, args, &|v| self.name(v));
                         self.mismatch(span, message, error.help());
                     }
                 }
@@ -575,10 +576,11 @@ impl<'a> Walk<'a> {
     fn loop_(&mut self, inst: &'a Inst, init: &[Value], carried: &'a [Value], body: &'a Region) {
         for (first, param) in init.iter().zip(carried) {
             let expected = self.ty(*param);
-            let (first_ty, name) = (self.ty(*first), self.name(*param));
+            let first_ty = self.ty(*first);
             if first_ty != expected && !self.any_poison(&[*first, *param]) {
                 let message = format!(
-                    "`{name}` has type {expected}, but the loop begins with `{}`, of type {first_ty}",
+                    "`{}` has type {expected}, but the loop begins with `{}`, of type {first_ty}",
+                    self.name(*param),
                     self.name(*first)
                 );
                 self.carried(inst.span, message, None, CAST_HELP);
@@ -638,7 +640,7 @@ impl<'a> Walk<'a> {
         if values.len() != takers.len() {
             let names = match takers {
                 [] => String::new(),
-                takers => format!(" ({})", names(self.kernel, takers)),
+                takers => format!(" ({})", names(self.module, self.kernel, takers)),
             };
             let message = format!(
                 "`{word}` gives {}, but the {holder} takes {}{names}",
