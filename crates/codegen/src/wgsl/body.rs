@@ -5,7 +5,8 @@
 
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    AtomicOp, Const, Inst, InstKind, Level, Order, Place, Region, Rule, Scalar, Scope, Type, Value,
+    AtomicOp, Const, Inst, InstKind, Level, Memory, Order, Place, Region, Rule, Scalar, Scope,
+    Type, Value,
 };
 
 use super::memory::CLEARED_SLOTS;
@@ -87,9 +88,9 @@ impl Writer<'_> {
                 }
             }
             InstKind::BufferLength(memory) => {
-                let length = self.length(*memory);
                 if let Some(value) = inst.results.first() {
-                    self.bind(*value, format!("u64({length})"));
+                    let text = self.buffer_length(*memory, self.ty(*value));
+                    self.bind(*value, text);
                 }
             }
             InstKind::Load(place) => {
@@ -114,7 +115,7 @@ impl Writer<'_> {
                     self.kernel.allocs[*alloc as usize].space == invar_ir::AddressSpace::Thread;
                 // WGSL's variables start as zero, which the target may be not to know, so only a loop can come
                 // here with something in it.
-                let object = self.plan.object(invar_ir::Memory::Alloc(*alloc));
+                let object = self.plan.object(Memory::Alloc(*alloc));
                 let features = &self.options.features;
                 let anything = features.clears_arrays && object.slots > CLEARED_SLOTS;
                 let known = features.hides_zeros && object.storage.floats().is_some();
@@ -198,6 +199,15 @@ impl Writer<'_> {
                 function,
                 args,
             } => self.texture(inst, *texture, *function, args),
+        }
+    }
+
+    /// The length of a buffer in elements, as a value of that type.
+    fn buffer_length(&self, memory: Memory, ty: Type) -> String {
+        let length = self.length(memory);
+        match ty == Type::U32 {
+            true => length,
+            false => format!("u64({length})"),
         }
     }
 

@@ -31,7 +31,7 @@
 //!
 //! Files: `interface.rs` (options and what a host is told), `writer.rs` (the state of writing), `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `texture.rs` (textures and samplers), `operations.rs` (rows of the op table), `lanes.rs` (between
-//! lanes), `chains.rs` (minima and maxima of many), `runs.rs` (many
+//! lanes), `lengths.rs` (of buffers), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `roles.rs` (which they are), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
 //! `iteration_guard.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
@@ -58,6 +58,7 @@ mod helpers;
 mod interface;
 mod iteration_guard;
 mod lanes;
+mod lengths;
 mod literals;
 mod memory;
 mod names;
@@ -188,7 +189,8 @@ fn written(module: &Verified, kernel: &str, options: &WgslOptions) -> Result<Sou
         threadgroups_per_workgroup: lowered.threadgroups_per_workgroup,
         ..options.clone()
     };
-    let module = lowered.module;
+    let mut module = lowered.module;
+    lengths::narrow(&mut module.kernels[0]);
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
     let plan = plan::plan(&module, kernel, &options)?;
@@ -465,7 +467,7 @@ impl<'a> Writer<'a> {
         }
         self.kernel.for_each_inst(&mut |inst| {
             for value in &inst.results {
-                let name = format!("`{}`", self.kernel.value_name(*value));
+                let name = format!("`{}`", self.module.called(self.kernel, *value));
                 check(self.kernel.ty(*value), inst.span, name);
             }
         });

@@ -377,6 +377,41 @@ fn matrices_are_the_targets_where_each_has_one_place() {
 }
 
 #[test]
+fn lengths_that_are_counted_in_words_need_no_64_bits() {
+    let kernel = |params: &str, stored: &str| {
+        format!(
+            "kernel @k(%x: device read_write u32{params}) {{
+    %n = buffer_length %x
+    %m = cast u32 %n
+    %i = thread_position_in_grid x
+    %j = rem %i, %m
+    store %x[%j], %m
+    {stored}
+}}"
+        )
+    };
+    let (narrow, wide) = (
+        kernel("", ""),
+        kernel(", %y: device write u64", "store %y[%j], %n"),
+    );
+    for features in [Features::default(), ALL] {
+        let text = written(&narrow, features);
+        assert!(!text.contains("u64"), "{text}");
+        assert_eq!(validate(&text), Ok(()));
+    }
+    assert!(written(&wide, ALL).contains("u64(constants.x__length)"));
+    let module = verify(parse("k.inv", &wide).unwrap()).unwrap();
+    let options = WgslOptions::new(Features::default(), [64, 1, 1]);
+    let refused = write(&module, "k", &options).expect_err("64 bits");
+    assert!(
+        refused
+            .to_string()
+            .contains("`%n` has type u64, but the target has no 64-bit integers"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_matrix_that_may_be_out_of_bounds_is_staged() {
     let load = "%a = matrix_load simdgroup_f32x8x8 %x[%zero] row %row";
     let text = written(&product("f32", "", load, ""), MATRICES);
