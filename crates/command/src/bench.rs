@@ -104,7 +104,7 @@ pub fn bench_one(
         Ok(measured) => measured,
         Err(error) => {
             let Diagnostics(all) = error.into_diagnostics();
-            let all = plan::usage_or_findings(Some(case), all)?;
+            let all = plan::usage_or_findings(&plan.file, Some(case), all)?;
             output.result(name, &all, "", json!({}));
             return Ok(false);
         }

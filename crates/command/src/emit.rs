@@ -111,7 +111,8 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let sources = module.sources.clone();
     let calls = module.calls.clone();
     let refused = |Diagnostics(all): Diagnostics| -> Result<Verdict, Refusal> {
-        let all = plan::usage_or_findings(None, all)?;
+        let all = plan::usage_or_findings(&args.file, None, all)?;
+        let all = shader::advised(&args.file, &all);
         let text = report::render(&sources, &calls, &all, input::style());
         say(text.trim_end());
         Ok(Verdict::Errors)

@@ -227,7 +227,7 @@ pub fn check_one(
     let checked = match checked {
         Ok(checked) => checked,
         Err(Diagnostics(all)) => {
-            let all = usage_or_findings(Some(case), all)?;
+            let all = usage_or_findings(&plan.file, Some(case), all)?;
             output.result(name, &all, "", json!({}));
             return Ok(None);
         }
@@ -409,14 +409,19 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let reference = match place.reference(&plan.module, case, &bound) {
             Ok(reference) => reference,
             Err(Diagnostics(all)) => {
-                output.result(name, &usage_or_findings(Some(case), all)?, "", json!({}));
+                output.result(
+                    name,
+                    &usage_or_findings(&plan.file, Some(case), all)?,
+                    "",
+                    json!({}),
+                );
                 continue;
             }
         };
         let ran = match place.run(&plan.module, &mut bound) {
             Ok(ran) => ran,
             Err(Diagnostics(all)) => {
-                let all = usage_or_findings(Some(case), all)?;
+                let all = usage_or_findings(&plan.file, Some(case), all)?;
                 output.result(name, &all, "", json!({}));
                 continue;
             }

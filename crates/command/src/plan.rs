@@ -47,6 +47,9 @@ pub struct Inputs {
     /// length(n), a value such as 3.5, or for a texture @picture.png or texture(rgba8unorm, width, height). A shader's variable can be named by its group and binding: 0.1=...
     #[arg(long = "arg", value_name = "NAME=DATA")]
     pub args: Vec<String>,
+    /// What the file of inputs says of arguments, names and data, those without a value too.
+    #[arg(skip)]
+    pub args_of_file: Vec<(String, Option<String>)>,
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     pub constants: Vec<String>,
@@ -81,6 +84,8 @@ pub struct Plan {
     pub lints: Vec<Diagnostic>,
     /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
     pub without_runs: Vec<String>,
+    /// The file that was read.
+    pub file: PathBuf,
     /// Where relative names of array files start.
     folder: PathBuf,
 }
@@ -132,6 +137,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         }
     };
     if inputs.args.is_empty()
+        && inputs.args_of_file.is_empty()
         && inputs.grid.is_none()
         && inputs.groups.is_none()
         && inputs.threadgroup.is_none()
@@ -181,6 +187,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             entries,
             lints,
             without_runs,
+            file: inputs.file.clone(),
             folder,
         })));
     }
@@ -194,6 +201,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         entries,
         lints,
         without_runs: Vec::new(),
+        file: inputs.file.clone(),
         folder: PathBuf::new(),
     })))
 }
@@ -245,19 +253,35 @@ fn command_line_case(
         span: Span::NONE,
     };
     let mut args = Vec::new();
+    let mut all = Vec::new();
     for given in &inputs.args {
         let (name, data) = split(given, "--arg", "x=zeros(16)")?;
-        for (name, data) in shader::argument(entries, &kernel.name, name, data)? {
+        all.push((name, Some(data)));
+    }
+    let options = all.len();
+    let of_file = inputs.args_of_file.iter();
+    all.extend(of_file.map(|(name, data)| (name.as_str(), data.as_deref())));
+    for (number, (name, data)) in all.into_iter().enumerate() {
+        let filled = data.unwrap_or_default();
+        for (name, value) in shader::argument(entries, &kernel.name, name, filled)? {
             if !kernel.params.iter().any(|p| *p.name == *name) {
                 return Err(no_parameter("--arg", &name, kernel));
             }
-            if args
-                .iter()
-                .any(|(before, _): &(Named, _)| before.name == *name)
-            {
+            let is_given = |(before, _): &(Named, _)| before.name == *name;
+            if args.iter().any(is_given) {
+                // An option wins over the file, under whichever name.
+                if number >= options {
+                    continue;
+                }
                 return Err(Refusal(format!("--arg {name} is given twice")));
             }
-            let data = shader::by_field(module, kernel, &name, data)?;
+            if data.is_none() {
+                let file = inputs.inputs.as_deref().map_or_else(String::new, path_text);
+                return Err(Refusal(format!(
+                    "{file}: `{name}` is not filled in yet: put its value in the place of `null`, or give --arg {name}="
+                )));
+            }
+            let data = shader::by_field(module, kernel, &name, value)?;
             let param = kernel.params.iter().find(|p| *p.name == *name);
             let is_texture = param.is_some_and(|p| matches!(p.kind, ParamKind::Texture(_)));
             let expr = match data.strip_prefix('@') {
@@ -626,7 +650,7 @@ pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
 impl Inputs {
     /// Fills in what the file of `--inputs` says and no option does.
     pub fn complete(&mut self) -> Result<(), Refusal> {
-        match self.inputs.take() {
+        match self.inputs.clone() {
             Some(file) => shader::complete(self, &file),
             None => Ok(()),
         }
@@ -644,7 +668,7 @@ pub fn bound(
             shader::check_lengths(&plan.entries, &plan.module, &bound)?;
             Ok(Ok(bound))
         }
-        Err(Diagnostics(all)) => usage_or_findings(Some(case), all).map(Err),
+        Err(Diagnostics(all)) => usage_or_findings(&plan.file, Some(case), all).map(Err),
     }
 }
 
@@ -652,6 +676,7 @@ pub fn bound(
 /// cannot be dispatched and arguments that do not fit are its mistake, wherever they show; a run that takes
 /// too long is the kernel's.
 pub fn usage_or_findings(
+    file: &Path,
     case: Option<&RunCase>,
     all: Vec<Diagnostic>,
 ) -> Result<Vec<Diagnostic>, Refusal> {
@@ -667,7 +692,7 @@ pub fn usage_or_findings(
             || from_command_line && is_of_launch(d.rule)
     };
     if all.iter().all(of_usage) {
-        return Err(usage(all));
+        return Err(usage(shader::advised(file, &all)));
     }
     Ok(all)
 }

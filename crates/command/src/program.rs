@@ -185,7 +185,7 @@ fn run_one(
             Err(why) => return output.skip(plan, name, why),
         };
         let fail = |output: &mut Output, all: Vec<Diagnostic>| {
-            let all = usage_or_findings(Some(&pass.case), all)?;
+            let all = usage_or_findings(&plan.file, Some(&pass.case), all)?;
             output.result(name, &all, "", json!({}));
             stopped(program, number, output);
             Ok(())
@@ -267,7 +267,7 @@ pub fn bench(
             match ran {
                 Ok(_) => bound.keep(number, &run.args),
                 Err(Diagnostics(all)) => {
-                    let all = usage_or_findings(Some(&pass.case), all)?;
+                    let all = usage_or_findings(&plan.file, Some(&pass.case), all)?;
                     output.result(&pass.case.kernel.name, &all, "", json!({}));
                     stopped(program, number, output);
                     continue 'programs;

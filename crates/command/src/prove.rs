@@ -177,7 +177,7 @@ fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
         let rendered = report::render_for(module, &findings, input::style());
         say(rendered.trim_end());
     }
-    show(&report.in_words(module, checked));
+    show(&shader::named(&args.file, report.in_words(module, checked)));
     if let Some(command) = check_command(args, report) {
         show(&format!("    {command}"));
     }

@@ -157,6 +157,14 @@ pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     all
 }
 
+/// A text about a file: in other languages names have no sign before them.
+pub fn named(file: &Path, text: String) -> String {
+    match is_shader(file) || metal::is_metal(file) {
+        true => text.replace("`%", "`"),
+        false => text,
+    }
+}
+
 fn of_kernel<'a>(entries: &'a [Entry], kernel: &str) -> impl Iterator<Item = &'a Resource> {
     let mut entries = entries.iter();
     let entry = entries.find(|e| e.name == kernel);
@@ -530,7 +538,10 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
                 Some(path) => format!("@{}", folder.join(path).display()),
                 None => text.clone(),
             },
-            Json::Null => return Err(refuse(format!("`{name}` is not filled in yet"))),
+            Json::Null => {
+                inputs.args_of_file.push((name.clone(), None));
+                continue;
+            }
             Json::Object(fields) => {
                 let mut all = Vec::new();
                 for (field, value) in fields {
@@ -551,7 +562,7 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
                 format!("[{}]", numbers.join(", "))
             }
         };
-        inputs.args.push(format!("{name}={data}"));
+        inputs.args_of_file.push((name.clone(), Some(data)));
     }
     Ok(())
 }

@@ -22,6 +22,15 @@ pub fn diagnostics(module: &Module, all: &Diagnostics) -> PyErr {
     DiagnosticsError::new_err(reported(module, &all.0))
 }
 
+/// A text about a module: in other languages names have no sign before them.
+pub fn named(module: &Module, text: String) -> String {
+    let is_foreign = |name: &str| name.ends_with(".wgsl") || name.ends_with(".metal");
+    match module.sources.iter().any(|s| is_foreign(&s.name)) {
+        true => text.replace("`%", "`"),
+        false => text,
+    }
+}
+
 /// Diagnostics about a module as text and as JSON, with advice in the words of Python, or of the shader.
 pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     let mut all = all.to_vec();

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::away::{Signals, away, interruptible};
-use crate::convert::{diagnostics, refuse, reported, scalar};
+use crate::convert::{diagnostics, named, refuse, reported, scalar};
 use crate::device::{Given, Sizes, given};
 
 /// A module of kernels.
@@ -249,7 +249,7 @@ impl Module {
         let findings = report.counterexample.as_ref();
         let findings = findings.map_or(&[][..], |found| &found.findings);
         let (text, json) = reported(&self.module, findings);
-        let words = report.in_words(&self.module, false);
+        let words = named(&self.module, report.in_words(&self.module, false));
         let launch = report.check_options().unwrap_or_default();
         let verdict = report.verdict.name();
         Ok((

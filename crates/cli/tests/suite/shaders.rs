@@ -107,6 +107,56 @@ fn bindings_outlive_printing() {
     }
 }
 
+#[test]
+fn options_win_over_a_file_of_inputs_under_every_name() {
+    let folder = Folder::new();
+    let file = folder.file("list.wgsl", LIST);
+    let bytes = [3u32, 0, 0, 0, 0].map(u32::to_le_bytes).concat();
+    std::fs::write(folder.path("list.bin"), bytes).expect("written");
+    let form = r#"{"groups": [1, 1, 1], "args": {"x": null, "1.2": "@list.bin"}}"#;
+    let form = folder.file("form.json", form);
+    let run = ["run", text(&file), "--inputs", text(&form)];
+    let (_, err) = expect(2, &run);
+    assert!(
+        err.contains("form.json: `x` is not filled in yet: put its value in the place of `null`, or give --arg x="),
+        "{err}"
+    );
+    for (name, array) in [("x", "iota(4)"), ("0.3", "iota(4)")] {
+        let x = format!("{name}={array}");
+        let (out, _) = expect(0, &[&run[..], &["--arg", &x]].concat());
+        assert!(out.contains("list.items = [0, 3, 6, 9]"), "{out}");
+        // A part of what the file gives as a whole.
+        let part = ["--arg", &x, "--arg", "list=[5]"];
+        let (out, _) = expect(0, &[&run[..], &part].concat());
+        assert!(out.contains("list.items = [0, 5, 10, 15]"), "{out}");
+    }
+    let twice = ["--arg", "x=iota(4)", "--arg", "0.3=iota(4)"];
+    let (_, err) = expect(2, &[&run[..], &twice].concat());
+    assert!(err.contains("--arg x is given twice"), "{err}");
+}
+
+#[test]
+fn what_does_not_fit_is_told_by_the_shaders_names() {
+    let folder = Folder::new();
+    let file = folder.file("list.wgsl", LIST);
+    let run = ["run", text(&file), "--groups", "1", "--arg", "x=zeros(1)"];
+    let args = ["--arg", "list=[1.5]", "--arg", "list.items=zeros(1)"];
+    let (_, err) = expect(2, &[&run[..], &args].concat());
+    assert!(err.contains("argument for `list`: "), "{err}");
+    let wide = folder.file(
+        "wide.wgsl",
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(1)
+        fn main() { if f64(y[0]) * 0.5lf > 1.0lf { y[0] = 1u; } }",
+    );
+    let (_, err) = expect(1, &["emit", "--target", "wgsl", text(&wide)]);
+    assert!(
+        err.contains("`f64(y[0])` has type f64, but WGSL has no f64"),
+        "{err}"
+    );
+    assert!(err.contains("wide.wgsl:3:"), "{err}");
+}
+
 const LOCK: &str = "\
 @group(0) @binding(0) var<storage, read_write> lock: atomic<u32>;
 @group(0) @binding(1) var<storage, read_write> count: u32;
