@@ -524,7 +524,7 @@ class Kernel:
         threadgroup: Size | None = None,
         simdgroup: int | None = None,
         float_mode: Literal['strict', 'contract', 'fast'] = 'contract',
-        allow: Sequence[Literal['out_of_bounds_loads', 'out_of_bounds_stores']] = (),
+        allow: Sequence[Literal['out_of_bounds_loads', 'out_of_bounds_stores', 'uninitialised_reads']] = (),
     ) -> None: ...
     @property
     def threadgroup(self) -> tuple[int, int, int] | None:
@@ -785,13 +785,11 @@ class LoadedKernel:
     """
     threadgroup: tuple[int, int, int] | None
     params: list[Variable]
-    allowed: tuple[str, ...]
     def __init__(
         self,
         name: str,
         module: Any,
         resources: Any,
-        allowed: tuple[str, ...] = (),
     ) -> None: ...
     @property
     def ir(self) -> str:
@@ -2637,7 +2635,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     ``iv.Threadgroup[...]``; one without annotation is a compile-time value. Attributes:
     ``threadgroup`` (the only size it may be launched with), ``simdgroup`` (the size it requires),
     ``float_mode`` (``"strict"``, ``"contract"`` or ``"fast"``), ``allow`` (a tuple of
-    ``"out_of_bounds_loads"`` and ``"out_of_bounds_stores"``).
+    ``"out_of_bounds_loads"``, ``"out_of_bounds_stores"`` and ``"uninitialised_reads"``).
     """
 @overload
 def kernel(
@@ -2645,7 +2643,7 @@ def kernel(
     threadgroup: Size | None = None,
     simdgroup: int | None = None,
     float_mode: Literal['strict', 'contract', 'fast'] = 'contract',
-    allow: Sequence[Literal['out_of_bounds_loads', 'out_of_bounds_stores']] = (),
+    allow: Sequence[Literal['out_of_bounds_loads', 'out_of_bounds_stores', 'uninitialised_reads']] = (),
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Makes a kernel of a function: code that runs once for every thread of a grid.
 
@@ -2653,5 +2651,5 @@ def kernel(
     ``iv.Threadgroup[...]``; one without annotation is a compile-time value. Attributes:
     ``threadgroup`` (the only size it may be launched with), ``simdgroup`` (the size it requires),
     ``float_mode`` (``"strict"``, ``"contract"`` or ``"fast"``), ``allow`` (a tuple of
-    ``"out_of_bounds_loads"`` and ``"out_of_bounds_stores"``).
+    ``"out_of_bounds_loads"``, ``"out_of_bounds_stores"`` and ``"uninitialised_reads"``).
     """

@@ -33,7 +33,7 @@ _NO_KERNEL = {
 }
 
 #: What kernels may allow their threads.
-_ALLOWED = ("out_of_bounds_loads", "out_of_bounds_stores")
+_ALLOWED = ("out_of_bounds_loads", "out_of_bounds_stores", "uninitialised_reads")
 #: How many traces are kept that differ in what they took from outside.
 _KEPT = 8
 
@@ -196,7 +196,9 @@ class Kernel:
         threadgroup: Size | None = None,
         simdgroup: int | None = None,
         float_mode: Literal["strict", "contract", "fast"] = "contract",
-        allow: Sequence[Literal["out_of_bounds_loads", "out_of_bounds_stores"]] = (),
+        allow: Sequence[
+            Literal["out_of_bounds_loads", "out_of_bounds_stores", "uninitialised_reads"]
+        ] = (),
     ):
         for flag, what in _NO_KERNEL.items():
             if function.__code__.co_flags & flag:
@@ -207,7 +209,9 @@ class Kernel:
         if isinstance(allow, str):
             raise Error(f"allow={allow!r} is one name: write allow=[{allow!r}]")
         for name in sorted(set(allow) - {*_ALLOWED}):
-            raise Error(f"allow={name!r} is nothing that a kernel allows: write {' or '.join(_ALLOWED)}")
+            raise Error(
+                f"allow={name!r} is nothing that a kernel allows: write {', '.join(_ALLOWED[:-1])} or {_ALLOWED[-1]}"
+            )
         self.attributes = {
             "threadgroup": None if threadgroup is None else size_of(threadgroup, "threadgroup size"),
             "simdgroup": simdgroup,
@@ -527,7 +531,7 @@ def kernel(function=None, **attributes):
     ``iv.Threadgroup[...]``; one without annotation is a compile-time value. Attributes:
     ``threadgroup`` (the only size it may be launched with), ``simdgroup`` (the size it requires),
     ``float_mode`` (``"strict"``, ``"contract"`` or ``"fast"``), ``allow`` (a tuple of
-    ``"out_of_bounds_loads"`` and ``"out_of_bounds_stores"``).
+    ``"out_of_bounds_loads"``, ``"out_of_bounds_stores"`` and ``"uninitialised_reads"``).
     """
     if function is None:
         return entry(lambda function: Kernel(function, **attributes))

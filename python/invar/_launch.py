@@ -530,8 +530,6 @@ def check(
     if not hasattr(type(kernel), "for_arguments"):
         raise ArgumentError(f"iv.check() takes a kernel, not {kernel!r}")
     sizes = sizes_of(grid, _threadgroup_of(kernel, threadgroup))
-    # What is no finding by the rules of the kernel's own language.
-    silent = [rule for rule in getattr(kernel, "allowed", ()) if rule not in allow]
 
     for what, n, least, bits in (("seeds", 1 if seeds is None else seeds, 1, 32), ("seed", seed, 0, 64)):
         if type(n) is not int or not least <= n < 1 << bits:
@@ -553,13 +551,12 @@ def check(
         try:
             text, found, passed, reach, allowed = told(
                 CheckError, compiled.module.check, name, sizes, given, compiled.named(constants), seed=seed,
-                seeds=seeds, allow=[*allow, *silent], deny_warnings=deny_warnings, time_limit=time_limit,
+                seeds=seeds, allow=[*allow], deny_warnings=deny_warnings, time_limit=time_limit,
             )  # fmt: skip
         except ValueError as e:
             raise Error(str(e)) from None
         del alive
-        allowed = {rule: count for rule, count in allowed.items() if rule not in silent}
-        report = Report(passed, findings_of(found), text, reach, allowed)
+        report = Report(passed, findings_of(found), text, reach, dict(allowed))
         if raises and not passed:
             raise CheckError(str(report), report.findings)
         return report

@@ -28,9 +28,6 @@ from ._launch import Launch
 
 __all__ = "LoadedKernel Module Variable load".split()
 
-#: Workgroup memory is all zeros at first, by the standard: to read it is no finding.
-_ZEROED = ("uninitialised-read",)
-
 
 @entry
 def load(
@@ -108,7 +105,7 @@ class Module(Mapping[str, "LoadedKernel"]):
             return LoadedKernel(name, self._inner, None)
         if self._constants is None:
             return LoadedKernel(name, *self._inner.kernel(name))
-        return LoadedKernel(name, *self._inner.kernel(name, self._constants), _ZEROED)
+        return LoadedKernel(name, *self._inner.kernel(name, self._constants))
 
     def __repr__(self):
         return f"<module {path_text(self._path)}: {', '.join(self._names) or 'no kernel'}>"
@@ -198,16 +195,11 @@ class LoadedKernel:
     threadgroup: tuple[int, int, int] | None
     #: What its arguments are for, in order.
     params: list[Variable]
-    #: Rules that checks leave out.
-    allowed: tuple[str, ...]
 
-    def __init__(
-        self, name: str, module: Any, resources: Any, allowed: tuple[str, ...] = ()
-    ):
+    def __init__(self, name: str, module: Any, resources: Any):
         self.__name__ = name
         params, threadgroup, constants = _invar.signature(module, name)
         self.threadgroup = threadgroup and tuple(threadgroup)
-        self.allowed = allowed
         structs: dict = {}
         own = []
         for param, kind, writes, holds in params:

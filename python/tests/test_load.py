@@ -115,6 +115,38 @@ def test_what_a_buffer_holds_may_be_passed_in_each_of_its_forms(shader):
     assert points.tolist() == [[3, 1, 2, 0]]
 
 
+ZEROS = """
+var<workgroup> tile: array<u32, 8>;
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) { y[i] = tile[i]; y[4] = i; }
+"""
+
+
+def test_workgroup_memory_that_is_zero_at_first_is_no_finding():
+    clean = iv.load("zeros.wgsl", text=ZEROS.replace("y[4] = i;", ""))["main"]
+    y = np.full(5, 9, np.uint32)
+    report = iv.check(clean, grid=4)(y)
+    assert report.passed and not report.findings and not report.allowed
+    clean[4](y, device="checked")
+    assert y.tolist() == [0, 0, 0, 0, 9]
+    # Beside an error all is told that was found.
+    racy = iv.load("racy.wgsl", text=ZEROS)["main"]
+    with pytest.raises(iv.CheckError) as launched:
+        racy[4](y, device="checked")
+    with pytest.raises(iv.CheckError) as checked:
+        iv.check(racy, grid=4)(y)
+    for error in (launched.value, checked.value):
+        assert [f.rule for f in error.findings] == ["data-race"], error
+
+    @iv.kernel(allow=["uninitialised_reads"])
+    def zeros(y: iv.Buffer[iv.u32]):
+        tile = iv.threadgroup_alloc(iv.u32, 4)
+        y[iv.thread_index_in_threadgroup()] = tile[iv.thread_index_in_threadgroup()]
+
+    assert not iv.check(zeros, grid=4, threadgroup=4)(y).findings
+
+
 def test_a_struct_that_ends_in_an_array_is_one_argument_or_two(shader):
     kernel = shader["fill"]
     whole = np.zeros(6, np.uint32)
