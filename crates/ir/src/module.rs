@@ -326,8 +326,12 @@ impl Module {
             true => None,
             false => regions.iter().find_map(|r| definition(r, value)),
         };
+        // Rust tells where a call begins, and no more: its span goes to the next line.
+        let is_expression = |span: &Span| span.end.line == span.start.line || span.end.column > 1;
         definition
-            .and_then(|inst| self.written(inst.span))
+            .map(|inst| inst.span)
+            .filter(is_expression)
+            .and_then(|span| self.written(span))
             .unwrap_or_else(|| kernel.value_name(value))
     }
 }
