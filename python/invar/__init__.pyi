@@ -785,12 +785,7 @@ class LoadedKernel:
     """
     threadgroup: tuple[int, int, int] | None
     params: list[Variable]
-    def __init__(
-        self,
-        name: str,
-        module: Any,
-        resources: Any,
-    ) -> None: ...
+    def __init__(self, name: str, module: Any, resources: Any) -> None: ...
     @property
     def ir(self) -> str:
         """The text form. One that is compiled for each value or type of a parameter is specialised first.
@@ -1673,7 +1668,7 @@ def mix(x: Operand, y: Operand, a: Operand, /) -> Any:
 
 def smoothstep(low: Operand, high: Operand, x: Operand, /) -> Any:
     """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound where the
-    differences do not overflow and nothing underflows.
+    differences do not overflow.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """

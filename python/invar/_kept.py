@@ -1,4 +1,7 @@
-"""Attributes that are computed when they are first read."""
+"""Attributes that are computed when they are first read.
+
+Absent: a lock, so that two threads may both compute one; what they make is the same.
+"""
 
 
 class kept:

@@ -439,7 +439,7 @@ def test_types_have_instances():
     assert (enigma.f16.metal_name, enigma.u64.width, enigma.b1.width) == ("half", 64, 1)
     scalar = enigma.Scalar(enigma.u32)
     assert (scalar.metal_name, scalar.width, repr(scalar)) == ("uint", 32, "Scalar(uint)")
-    with pytest.raises(TypeError, match="no type"):
+    with pytest.raises(TypeError, match="not a type"):
         enigma.Scalar(3)
 
     @enigma.kernel

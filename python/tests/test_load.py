@@ -132,7 +132,7 @@ def test_workgroup_memory_that_is_zero_at_first_is_no_finding():
     assert y.tolist() == [0, 0, 0, 0, 9]
     # Beside an error all is told that was found.
     racy = iv.load("racy.wgsl", text=ZEROS)["main"]
-    with pytest.raises(iv.CheckError) as launched:
+    with pytest.raises(iv.ReportError) as launched:
         racy[4](y, device="checked")
     with pytest.raises(iv.CheckError) as checked:
         iv.check(racy, grid=4)(y)
