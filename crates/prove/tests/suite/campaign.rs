@@ -85,7 +85,8 @@ impl Conditions {
     }
 }
 
-fn value(term: &Term, launch: &Launch) -> Option<i128> {
+/// What a term is in a launch, if it is known there and representable.
+pub(crate) fn value(term: &Term, launch: &Launch) -> Option<i128> {
     let mut product = term.factor;
     for number in &term.numbers {
         product = product.checked_mul(number.of(launch)?)?;

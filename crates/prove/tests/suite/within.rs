@@ -10,10 +10,11 @@ use invar_ir::{
     Diagnostic, Diagnostics, Dim, Dimension, ElementType, Kernel, Memory, ParamKind, Scalar, Type,
     Verified, text, verify,
 };
-use invar_prove::condition::{Condition, Number, Term};
+use invar_prove::condition::{Condition, Number};
 use invar_prove::launch::{Launch, Spelled, spelled};
 use invar_prove::{Options, Report, Verdict, prove};
 
+use crate::campaign::value;
 use crate::solver::Random;
 use crate::soundness::{counts, from_environment};
 
@@ -51,14 +52,6 @@ fn range(scalar: Scalar) -> (i128, i128) {
     } else {
         (0, (1 << bits) - 1)
     }
-}
-
-fn value(term: &Term, launch: &Launch) -> Option<i128> {
-    let mut product = term.factor;
-    for number in &term.numbers {
-        product = product.checked_mul(number.of(launch)?)?;
-    }
-    Some(product)
 }
 
 fn set(launch: &mut Launch, number: Number, to: i128) {
