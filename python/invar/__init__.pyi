@@ -1334,7 +1334,8 @@ def simdgroup_tile_store(
 class Struct:
     """A struct element type: named fields, laid out by C's rules.
 
-    Made from a NumPy structured dtype; a field of a subarray type is an array.
+    Made from a NumPy structured dtype, where a field of a subarray type is an array, or from the types of
+    its fields: ``iv.Struct("Pixel", {"colour": iv.f32x4, "depth": iv.f32})``.
     """
     def __init__(self, name: Any, dtype: Any) -> None: ...
 

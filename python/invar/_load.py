@@ -324,11 +324,7 @@ def _element(holds, structs):
     if isinstance(rest, int):
         return _types.Array(_element(what, structs), rest)
     if what not in structs:
-        fields = []
-        for name, inner in rest:
-            dtype, shape = _types.numpy_element(_element(inner, structs))
-            fields.append((name, dtype, shape))
-        structs[what] = _types.Struct(what, np.dtype(fields, align=True))
+        structs[what] = _types.Struct(what, {name: _element(inner, structs) for name, inner in rest})
     return structs[what]
 
 

@@ -444,6 +444,8 @@ class KernelTexture(_Still):
         right, the upper right and the upper left."""
         if component not in tuple("xyzw"):
             raise _trace.error(f'component={component!r}: write "x", "y", "z" or "w"')
+        if component != "x" and self.type.maker.dimension.startswith("depth"):
+            raise _trace.error(f"a texel of `{self.name}` is a depth, one number: gather it without a component")
         return self._sampled("gather", at, sampler, words, offset, component="xyzw".index(component))
 
     def sample_compare(self, *at_and_reference, level=None, sampler=None, offset=(), **words):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,18 +127,34 @@ def scalar_of(dtype):
 class Struct:
     """A struct element type: named fields, laid out by C's rules.
 
-    Made from a NumPy structured dtype; a field of a subarray type is an array.
+    Made from a NumPy structured dtype, where a field of a subarray type is an array, or from the types of
+    its fields: ``iv.Struct("Pixel", {"colour": iv.f32x4, "depth": iv.f32})``.
     """
 
     def __init__(self, name, dtype):
-        self.name, self.dtype = name, np.dtype(dtype)
+        self.name = name
+        given = {}
+        if isinstance(dtype, Mapping):
+            if not dtype:
+                raise _refuse(f"`{name}` needs a field")
+            given = {field: element_of(what, f"{name}_{field}") for field, what in dtype.items()}
+            dtype = [(field, *numpy_element(element)) for field, element in given.items()]
+        try:
+            if dtype is None:
+                raise TypeError
+            self.dtype = np.dtype(dtype, align=True) if given else np.dtype(dtype)
+        except (TypeError, ValueError):
+            raise _refuse(
+                f"`{name}` is made from {dtype!r}, which is neither a structured dtype nor fields with their "
+                'types, as in iv.Struct("Pixel", {"colour": iv.f32x4, "depth": iv.f32})'
+            ) from None
         if self.dtype.names is None:
             raise _refuse(f"`{name}` needs a structured dtype, with named fields")
         self.fields = {}
         offset, alignment = 0, 1
         for field in self.dtype.names:
             inner, place = self.dtype.fields[field][:2]
-            element = element_of(inner, f"{name}_{field}")
+            element = given[field] if given else element_of(inner, f"{name}_{field}")
             align = element_alignment(element)
             offset = -(-offset // align) * align
             if offset != place:
@@ -159,7 +176,9 @@ class Struct:
 
     def __eq__(self, other):
         return (
-            isinstance(other, Struct) and self.name == other.name and self.dtype == other.dtype
+            isinstance(other, Struct)
+            and (self.name, self.dtype) == (other.name, other.dtype)
+            and self.fields == other.fields
         )
 
     def __hash__(self):

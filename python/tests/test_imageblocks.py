@@ -34,6 +34,41 @@ def test_elements_are_reached_by_column_and_row(device):
     assert sizes[0] == 4218
 
 
+@pytest.mark.parametrize("device", ["checked", "cpu"])
+def test_fields_that_are_vectors(device):
+    fields = {"depth": iv.f32, "colour": iv.f32x4, "tag": iv.u16x3}
+    vectors = iv.Struct("Vectors", fields)
+    assert vectors.dtype == np.dtype([("depth", "f4"), ("colour", "f4", 4), ("tag", "u2", 3)], align=True)
+    assert vectors != iv.Struct("Vectors", vectors.dtype)
+
+    @iv.kernel(threadgroup=(4, 2))
+    def turned(dst: iv.Texture2D[iv.f32, "write"], out: iv.Buffer[vectors]):
+        x, y = iv.thread_position_in_threadgroup("x"), iv.thread_position_in_threadgroup("y")
+        i = iv.thread_index_in_threadgroup()
+        block = iv.imageblock_alloc(vectors, formats={"colour": "rgba8unorm"})
+        block[x, y].colour = iv.f32x4(iv.f32(x), 0.5, 0.25, 1.0)
+        iv.threadgroup_barrier("imageblock")
+        other = block[3 - x, 1 - y]
+        out[i].colour = other.colour * 2.0
+        out[i].colour.y = 9.0
+        out[i].tag = iv.u16x3(iv.u16(i), 2, 3)
+        if i == 0:
+            dst.write(0, 0, block.slice("colour"))
+
+    picture, out = iv.Texture.zeros((2, 4), "rgba8unorm"), np.zeros(8, vectors.dtype)
+    turned[(4, 2), (4, 2)](picture, out, device=device)
+    assert (picture.numpy() == [[0, 128, 64, 255], *[[255, 128, 64, 255]] * 3]).all()
+    green = np.float32(64) / np.float32(255) * 2
+    assert (out["colour"][:4] == [[2, 9, green, 2]] * 3 + [[0, 9, green, 2]]).all()
+    assert (out["tag"][:, 0] == np.arange(8)).all() and (out["depth"] == 0).all()
+
+
+@pytest.mark.parametrize("made", [{}, 3, None, "x", {3: iv.f32}, {"a": 7}, np.float32])
+def test_what_makes_no_struct(made):
+    with pytest.raises(iv.Error, match="needs a|neither a structured dtype nor fields|not an element type"):
+        iv.Struct("S", made)
+
+
 def test_a_part_of_an_element_that_is_no_struct():
     @iv.kernel(threadgroup=(4, 4))
     def part(dst: iv.Texture2D[iv.f32, "write"]):

@@ -264,7 +264,7 @@ def test_what_a_browser_refuses_is_told():
         (
             "move_points",
             {"points": np.zeros(4, np.float32), "params": {"first": 1, "scale": 2, "last": 1}},
-            "field `scale` of .* is 2, expected 3 values",
+            "field `scale` of .* has shape \\(\\), expected \\(3,\\) for f32x3",
         ),
     ],
 )

@@ -390,6 +390,7 @@ def test_mistakes_of_samples_that_compare_are_sentences():
             k.ir
         return str(failed.value)
 
+    assert "is a depth, one number" in says(lambda t, s: t.gather(0.5, 0.5, component="y"))
     assert "takes coordinates and a reference" in says(lambda t, s: t.gather_compare(sampler=s))
     assert "or by a sampler that does" in says(lambda t, s: t.sample_compare(0.5, 0.5, 1.0))
     assert "or by a sampler that does" in says(lambda t, s: t.sample_compare(0.5, 0.5, 1.0, compare="less", sampler=s))
