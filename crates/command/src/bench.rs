@@ -31,7 +31,7 @@ pub struct BenchArgs {
     )]
     seconds: f64,
     /// Prove first in which launches all accesses are in bounds, as `invar prove` does: those run without bounds
-    /// checks. For the CPU device.
+    /// checks. For the CPU device and GPUs.
     #[arg(long)]
     prove: bool,
 }

@@ -30,8 +30,8 @@ pub struct CompileOptions {
     /// without limit. What takes longer fails with `deadline-exceeded`, and goes on being compiled for the next caller.
     pub time_limit: Option<Duration>,
     /// Whether it is proved first of which dispatches no access can be out of bounds: they run code without bounds
-    /// checks. That takes up to some seconds, each time that a kernel is compiled. Devices other than the CPU refuse
-    /// it.
+    /// checks. That takes up to some seconds, each time that a kernel is compiled. The checked device, which checks
+    /// every access, refuses it.
     pub prove: bool,
 }
 

@@ -16,6 +16,8 @@ mod buffer;
 mod bytes;
 mod capabilities;
 mod checked;
+#[cfg(any(feature = "cpu", feature = "gpu"))]
+mod compiling;
 #[cfg(feature = "cpu")]
 mod cpu;
 mod device;
@@ -37,6 +39,8 @@ mod pending;
 mod placement;
 mod print;
 mod program;
+#[cfg(any(feature = "cpu", feature = "gpu"))]
+mod proof;
 mod queue;
 mod sync;
 mod task;

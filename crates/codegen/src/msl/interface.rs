@@ -33,7 +33,7 @@ pub struct MslOptions {
     /// How async copies are made.
     pub async_copies: AsyncCopies,
     /// Whether accesses are guarded. Without guards an access out of bounds is undefined: for kernels of which it is
-    /// proved that none is, and for measuring what guards cost.
+    /// proved that none is, and for measuring what guards cost. Where threads outside the grid go along, guards stay.
     pub guards: bool,
     /// The threadgroup size, if the host knows it and the kernel does not fix one.
     pub threadgroup_size: Option<[u32; 3]>,
@@ -128,4 +128,6 @@ pub struct Source {
     pub full_simdgroups: bool,
     /// Bytes of threadgroup memory that the function declares itself (S4).
     pub threadgroup_bytes: u64,
+    /// Whether accesses are guarded, as where the options say so.
+    pub guards: bool,
 }

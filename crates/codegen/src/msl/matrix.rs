@@ -114,7 +114,7 @@ static inline uint2 invar_matrix_entry(uint lane) {
         });
         let ty = types::scalar(s);
         let matrix = format!("simdgroup_{ty}8x8");
-        let guards = self.options.guards;
+        let guards = self.has_guards();
         let inside = if guards {
             "index >= 0 && row >= 0 && ulong(index + 7 * row + 7) < length"
         } else {

@@ -129,7 +129,7 @@ impl Writer<'_> {
             let outside = number < 0 || number >= most;
             let guard = if outside {
                 Some("false".to_string())
-            } else if fixed.is_some() || !self.options.guards {
+            } else if fixed.is_some() || !self.has_guards() {
                 None
             } else {
                 Some(format!("{number} < {length}"))
@@ -146,7 +146,7 @@ impl Writer<'_> {
         };
         let never_outside = scalar.is_unsigned_integer()
             && fixed.is_some_and(|length| scalar.bits() < 32 && 1 << scalar.bits() <= length);
-        if never_outside || !self.options.guards {
+        if never_outside || !self.has_guards() {
             return Index { text, guard: None };
         }
         let wide = scalar.bits() == 64 || fixed.is_none();
@@ -368,7 +368,7 @@ impl Writer<'_> {
         let key = format!("{name} {space} {held} {s} {aligned}");
         let vector = types::value(ty);
         let packed = types::memory(ty);
-        let guards = self.options.guards;
+        let guards = self.has_guards();
         self.helpers.add(&key, || {
             wide_helper(&WideAccess {
                 name: &name,

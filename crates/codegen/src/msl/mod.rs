@@ -532,6 +532,7 @@ impl<'a> Writer<'a> {
             inputs,
             full_simdgroups: self.uses_simdgroup_matrices,
             threadgroup_bytes,
+            guards: self.has_guards(),
         }
     }
 

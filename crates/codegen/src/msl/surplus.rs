@@ -26,6 +26,11 @@ impl Writer<'_> {
         self.options.whole_threadgroups && !self.options.full_threadgroups
     }
 
+    /// Whether accesses are guarded: threads outside the grid that go along may have any index.
+    pub(super) fn has_guards(&self) -> bool {
+        self.options.guards || (self.has_surplus() && meets(self.kernel))
+    }
+
     /// Lets the threads outside the grid go, or lets them go along.
     pub(super) fn begin(&mut self) {
         if !self.has_surplus() {

@@ -193,7 +193,7 @@ impl Writer<'_> {
         };
         Counted {
             text: number,
-            guard: self.options.guards.then_some(guard),
+            guard: self.has_guards().then_some(guard),
         }
     }
 

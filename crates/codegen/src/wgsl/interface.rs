@@ -199,6 +199,8 @@ pub struct Source {
     pub simdgroup_size: u32,
     /// Whether it uses subgroup functions, so that the target's subgroups must have exactly that size.
     pub uses_subgroups: bool,
+    /// Whether accesses to elements are guarded, as where the options say so.
+    pub guards: bool,
 }
 
 /// A binding.

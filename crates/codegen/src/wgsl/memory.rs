@@ -52,7 +52,7 @@ impl Writer<'_> {
     }
 
     /// Whether accesses are guarded. Threads beyond the edge of the grid may have any index.
-    fn has_guards(&self) -> bool {
+    pub(super) fn has_guards(&self) -> bool {
         self.options.guards || self.surplus
     }
 

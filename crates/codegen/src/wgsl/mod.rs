@@ -361,6 +361,7 @@ impl<'a> Writer<'a> {
             workgroup_bytes,
             simdgroup_size: self.simdgroup_size,
             uses_subgroups: self.uses_subgroups,
+            guards: self.has_guards(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use invar_ir::once::Once;
 use invar_ir::verify::MAX_THREAD_BYTES;
-use invar_ir::{Module, Order, Rule, Scalar, Type, Verified, binary, verify};
+use invar_ir::{Module, Order, Rule, Scalar, Type, Verified, binary};
 use invar_llvm::abi::{ColdPaths, Entry, Launch};
 use invar_llvm::{
     CompileOptions, KernelInfo, LoadError, Object, Program, SIMDGROUP_SIZE, Target,
@@ -13,20 +13,20 @@ use invar_llvm::{
 use invar_prove::condition::Launches;
 
 use crate::capabilities::ALL_ATOMICS;
+use crate::compiling::{Compilation, Patience};
 use crate::device::Kind;
 use crate::executor::thread_limit;
 use crate::fork;
+use crate::proof;
 use crate::sync::lock;
 use crate::{Capabilities, Device, Error};
 use invar_cache::{Cache, Key};
 
-mod compiling;
 mod native;
 mod regrouping;
 mod settings;
 mod streaming;
 
-use compiling::{Compilation, Patience};
 use native::{Code, Compiler, Native};
 use settings::processor;
 
@@ -34,10 +34,6 @@ use settings::processor;
 pub(crate) struct Processor;
 
 const NAME: &str = "cpu";
-/// The most problems that are put to the prover for a kernel, and the most accesses of one that it is asked of: of more
-/// it takes long, as any two may race.
-const MOST_PROBLEMS: usize = 300;
-const MOST_ACCESSES: usize = 48;
 
 impl Kind for Processor {
     fn name(&self) -> &'static str {
@@ -81,12 +77,6 @@ impl Device {
     #[cfg(feature = "testing")]
     pub unsafe fn cpu_without_checks() -> Device {
         device(None, false)
-    }
-
-    /// How many dispatches that this thread submitted ran without bounds checks, for a proof said that they need none.
-    #[cfg(feature = "testing")]
-    pub fn dispatches_without_checks() -> u64 {
-        native::WITHOUT_CHECKS.get()
     }
 }
 
@@ -179,35 +169,11 @@ impl Compiler for Cpu {
         Ok(self.code(program))
     }
 
-    /// It is proved of the kernel as code is made of it, so that no pass has to carry what is known of an access. That
-    /// there are no races may be proved of what it was made from.
+    /// It is proved of the kernel as code is made of it, so that no pass has to carry what is known of an access.
     fn in_bounds_in(&self, module: &Verified, kernel: usize) -> Option<Launches> {
         let name = &module.kernels[kernel].name;
-        let mut lowered = invar_llvm::lowered(module, name).ok()?.into_module();
-        // Of what buffers hold nobody makes sure here, and another form may have another grid.
-        lowered.kernels.first_mut()?.requires.clear();
-        let mut accesses = 0;
-        lowered.kernels[0].for_each_inst(&mut |inst| accesses += inst.kind.accesses().len());
-        if accesses > MOST_ACCESSES {
-            return None;
-        }
-        let options = invar_prove::Options {
-            refute: false,
-            problems: MOST_PROBLEMS,
-            // What buffers hold is not looked at before a dispatch.
-            contents: false,
-            ..invar_prove::Options::default()
-        };
-        let prove = |module| invar_prove::prove(&verify(module).ok()?, name, &[], options).ok();
-        let report = prove(lowered)?;
-        if report.in_bounds != report.accesses {
-            return None;
-        }
-        report.in_bounds_in().or_else(|| {
-            let mut source = Module::clone(module);
-            source.kernels[kernel].requires.clear();
-            report.in_bounds_as_made_from(&prove(source)?)
-        })
+        let lowered = invar_llvm::lowered(module, name).ok()?.into_module();
+        proof::in_bounds_in(name, lowered, Some(Module::clone(module)))
     }
 }
 

@@ -11,13 +11,14 @@ use invar_interp::GridSizes;
 use invar_ir::room::with_room;
 use invar_ir::{InstKind, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, ColdPaths, Entry, Launch, NO_COLD_PATH, SCRATCH_ALIGNMENT};
-use invar_prove::condition::{Launches, Number};
+use invar_prove::condition::Launches;
 
-use super::compiling::{Compilation, Patience};
 use super::regrouping::Regrouping;
 use super::streaming::least_bytes;
 use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
+use crate::compiling::{Compilation, Patience};
 use crate::error::failed;
+use crate::proof::{KnownArgument, Proof, Proved, is_in_bounds, note_without_checks};
 use crate::sync::lock;
 use crate::task::{self, JobSlot, Task};
 use crate::{Arg, Capabilities, Error, environment};
@@ -354,23 +355,14 @@ pub(super) struct Form {
     /// Without.
     unchecked: Mutex<Vec<Variant>>,
     /// In which launches its accesses are in bounds, once that was asked.
-    proved: Mutex<Option<Arc<Compilation<Proved>>>>,
+    proved: Proof,
 }
 
 /// Code for a threadgroup size, or for any; it may still be compiled.
 type Variant = (Option<[u32; 3]>, Arc<Compilation<Arc<dyn Code>>>);
 
-/// The launches in which accesses are in bounds, if any are known.
-type Proved = Option<Arc<Launches>>;
-
 /// The longest buffer, in elements, that code without bounds checks takes: indices are told apart by their low 32 bits.
 const MOST_UNCHECKED: u64 = i32::MAX as u64;
-
-#[cfg(feature = "testing")]
-thread_local! {
-    /// How many dispatches of this thread ran without bounds checks.
-    pub(super) static WITHOUT_CHECKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
 
 /// So many threadgroup sizes get code of their own; further ones share code that reads the size.
 const VARIANTS: usize = 8;
@@ -384,7 +376,7 @@ impl Form {
             source,
             variants: Mutex::default(),
             unchecked: Mutex::default(),
-            proved: Mutex::default(),
+            proved: Proof::default(),
         }
     }
 
@@ -415,20 +407,6 @@ impl Form {
         });
         list.push((size, compilation.clone()));
         (size, compilation)
-    }
-
-    /// What gives the launches in which its accesses are in bounds.
-    fn proof(&self, compiler: &Arc<dyn Compiler>) -> Arc<Compilation<Proved>> {
-        let mut proved = lock(&self.proved);
-        proved.take_if(|proof| !proof.is_here());
-        let begin = || {
-            let (compiler, source) = (compiler.clone(), self.source.clone());
-            Compilation::begin(move || {
-                let found = compiler.in_bounds_in(&source.module, source.kernel);
-                Ok(found.map(Arc::new))
-            })
-        };
-        proved.get_or_insert_with(begin).clone()
     }
 }
 
@@ -473,10 +451,14 @@ impl NativeProgram {
     /// The launches in which the accesses of a form are in bounds, proved if they are not known, for who has patience
     /// for at most so long.
     fn proved(&self, form: &Form, limit: Option<Duration>) -> Result<Proved, Error> {
-        form.proof(&self.compiler).wait(&Patience {
+        let patience = Patience {
             kernel: &self.name,
             limit,
             is_wanted: &|| true,
+        };
+        let (compiler, source) = (self.compiler.clone(), form.source.clone());
+        form.proved.of(&patience, move || {
+            compiler.in_bounds_in(&source.module, source.kernel)
         })
     }
 
@@ -488,46 +470,13 @@ impl NativeProgram {
         let Some(proved) = self.proved(form, call.time_limit)? else {
             return Ok(true);
         };
-        let lengths = || call.args.iter().zip(&self.element_bytes);
-        let is_long = |(arg, size): (&Arg, &u64)| match arg {
-            Arg::Buffer(slice) => {
-                slice.size_bytes() as u64 >= (MOST_UNCHECKED + 1).saturating_mul(*size)
-            }
-            Arg::ThreadgroupLength(length) => *length > MOST_UNCHECKED,
-            Arg::Scalar(_) => false,
-        };
-        let number = |number| match number {
-            Number::Grid(d) => Some(u64::from(grid.threads[d as usize])),
-            Number::Groups(d) => Some(u64::from(grid.threadgroups[d as usize])),
-            Number::Threadgroup(d) => Some(u64::from(grid.threadgroup[d as usize])),
-            Number::Argument(i) => match call.args.get(i)? {
-                Arg::Scalar(components) => match components.as_slice() {
-                    [one] if one.scalar.is_integer() => {
-                        u64::try_from(one.scalar.integer(one.bits)).ok()
-                    }
-                    _no_integer => None,
-                },
-                Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
-            },
-            Number::Length(i) => match (call.args.get(i)?, self.element_bytes.get(i)?) {
-                // A division takes as long as all else.
-                (Arg::Buffer(slice), size) if size.is_power_of_two() => {
-                    Some(slice.size_bytes() as u64 >> size.trailing_zeros())
-                }
-                (Arg::Buffer(slice), size) => Some(slice.size_bytes() as u64 / size),
-                (Arg::ThreadgroupLength(length), _) => Some(*length),
-                (Arg::Scalar(_), _) => None,
-            },
-            // Function constants are values, and textures buffers, before code is made. What buffers hold is not
-            // known before the dispatches in front of this one have run.
-            Number::Constant(_) | Number::Texels(..) | Number::Levels(_) | Number::Field(..) => {
-                None
-            }
-        };
-        let checks = lengths().any(is_long) || !proved.have(&number);
-        #[cfg(feature = "testing")]
-        WITHOUT_CHECKS.with(|count| count.set(count.get() + u64::from(!checks)));
-        Ok(checks)
+        let argument = |i: usize| call.args.get(i).map(KnownArgument::from);
+        let sizes = &self.element_bytes;
+        if !is_in_bounds(&proved, grid, sizes, &argument, MOST_UNCHECKED) {
+            return Ok(true);
+        }
+        note_without_checks();
+        Ok(false)
     }
 
     /// Whether a grid is not worth dividing among threads.

@@ -8,6 +8,7 @@ use super::bind_groups::BindingId;
 use super::handle::{Gpu, guarded, wait_for};
 use super::mapping::Mapping;
 use crate::Error;
+use crate::proof::KnownArgument;
 use crate::sync::lock;
 
 /// Memory on a GPU. A dispatch that uses it keeps it alive.
@@ -215,4 +216,15 @@ pub enum GpuArg<'a> {
     Scalar(&'a [Const]),
     /// The length in elements of a threadgroup parameter.
     ThreadgroupLength(u64),
+}
+
+impl From<&GpuArg<'_>> for KnownArgument {
+    fn from(arg: &GpuArg<'_>) -> KnownArgument {
+        match arg {
+            GpuArg::Buffer(buffer) => KnownArgument::Bytes(buffer.size_bytes()),
+            GpuArg::Scalar([one]) => KnownArgument::Value(Some(*one)),
+            GpuArg::Scalar(_) => KnownArgument::Value(None),
+            GpuArg::ThreadgroupLength(length) => KnownArgument::Elements(*length),
+        }
+    }
 }

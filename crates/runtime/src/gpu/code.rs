@@ -32,6 +32,8 @@ pub struct Shape {
     pub fixed_scalars: Vec<(usize, Const)>,
     /// Whether its code is MSL, where that can be; else it is WGSL.
     pub msl: bool,
+    /// Whether accesses are guarded. Without, all accesses of its dispatches have to be in bounds.
+    pub guards: bool,
 }
 
 /// Code of a kernel for dispatches of one shape.
@@ -76,6 +78,7 @@ impl Msl {
             threadgroup_size: Some(shape.threadgroup),
             full_threadgroups: shape.full,
             whole_threadgroups: true,
+            guards: shape.guards,
             ..MslOptions::default()
         };
         let source = msl::write(module, &kernel.name, &options).ok()?;
@@ -156,6 +159,14 @@ impl Code {
         }
     }
 
+    /// Whether its accesses are guarded.
+    pub(crate) fn has_guards(&self) -> bool {
+        match self {
+            Code::Wgsl(source) => source.guards,
+            Code::Msl(code) => code.source.guards,
+        }
+    }
+
     pub(crate) fn entry_point(&self) -> &str {
         match self {
             Code::Wgsl(source) => &source.entry_point,
@@ -231,6 +242,7 @@ mod tests {
             unroll_rows: false,
             fixed_scalars: Vec::new(),
             msl: true,
+            guards: true,
         }
     }
 
@@ -318,6 +330,32 @@ mod tests {
         assert!(msl(simdgroups, &shape([32, 1, 1], true)).is_none());
         let thirty_two = simdgroups.replace("16", "32");
         assert!(msl(&thirty_two, &shape([32, 1, 1], true)).is_some());
+    }
+
+    /// Threads outside the grid that go along may have any index, whatever is proved of the others.
+    #[test]
+    fn guards_stay_where_threads_outside_the_grid_go_along() {
+        let alone = "kernel @copy(%x: device read f32, %y: device write f32) {
+            %i = thread_position_in_grid x
+            %v = load %x[%i]
+            store %y[%i], %v
+        }";
+        let together = alone.replace("store", "barrier threadgroup\nstore");
+        for (source, full, guards) in [
+            (alone, false, false),
+            (alone, true, false),
+            (&together, true, false),
+            (&together, false, true),
+        ] {
+            let shape = Shape {
+                guards: false,
+                ..shape([32, 1, 1], full)
+            };
+            let code = msl(source, &shape).unwrap();
+            assert_eq!(code.source.guards, guards, "{}", code.text);
+            let looks = code.text.contains("< lengths.");
+            assert_eq!(looks, guards, "{}", code.text);
+        }
     }
 
     /// Each scalar is a buffer of values of its own there, and so are the lengths.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use invar_codegen::passes::coarsen::threads_factor;
 use invar_codegen::wgsl::{Given as Bounded, MAX_ELEMENTS};
 use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid, check_requirements};
-use invar_ir::{Const, Diagnostic, Diagnostics, Kernel, ParamKind, Rule};
+use invar_ir::{Diagnostic, Diagnostics, Kernel, ParamKind, Rule};
 
 use super::buffer::GpuArg;
 use super::clock::{Clock, Noted, Stopwatch};
@@ -17,6 +17,7 @@ use super::iteration_guard::BATCH;
 use super::program::GpuProgram;
 use super::recording::{Piece, Pieces};
 use crate::Error;
+use crate::proof::{KnownArgument, note_without_checks};
 use crate::sync::lock;
 
 /// The most parts that a grid is divided into. One that has more is long in two dimensions, and would take a
@@ -198,15 +199,8 @@ impl Gpu {
             able.threadgroup_memory_bytes,
         )?;
         check_requirements(&program.0.module, kernel, &sizes, given)?;
-        let lengths = args.iter().filter_map(|arg| match arg {
-            GpuArg::ThreadgroupLength(length) => Some(*length),
-            GpuArg::Buffer(_) | GpuArg::Scalar(_) => None,
-        });
-        let scalar = |i: usize| match args.get(i)? {
-            GpuArg::Scalar([constant]) => Some(*constant),
-            GpuArg::Scalar(_) | GpuArg::Buffer(_) | GpuArg::ThreadgroupLength(_) => None,
-        };
-        self.pieces(program, &sizes, lengths.collect(), scalar)
+        let argument = |i: usize| args.get(i).map(KnownArgument::from);
+        self.pieces(program, &sizes, argument, None)
     }
 
     /// What a kernel is given, by arguments of the kinds of its parameters.
@@ -256,7 +250,7 @@ impl Gpu {
     }
 
     /// The parts of a dispatch whose grid and arguments were checked, compiled before it is submitted, so that
-    /// the time for that is not its own. `scalar` gives the value of a `Scalar` parameter with one component.
+    /// the time for that is not its own, which may take at most so long.
     ///
     /// # Errors
     /// What the GPU cannot do.
@@ -264,11 +258,11 @@ impl Gpu {
         &self,
         program: &GpuProgram,
         sizes: &GridSizes,
-        lengths: Vec<u64>,
-        scalar: impl Fn(usize) -> Option<Const>,
+        argument: impl Fn(usize) -> Option<KnownArgument>,
+        limit: Option<Duration>,
     ) -> Result<Pieces, Error> {
         self.check_process()?;
-        guarded(|| self.pieces(program, sizes, lengths, scalar))
+        guarded(|| self.pieces(program, sizes, argument, limit))
     }
 
     /// What a dispatch consists of: where it is large and the kernel can be made coarser, the threadgroups
@@ -277,29 +271,55 @@ impl Gpu {
         &self,
         program: &GpuProgram,
         sizes: &GridSizes,
-        lengths: Vec<u64>,
-        scalar: impl Fn(usize) -> Option<Const>,
+        argument: impl Fn(usize) -> Option<KnownArgument>,
+        limit: Option<Duration>,
     ) -> Result<Pieces, Error> {
-        let threadgroup = sizes.threadgroup;
         if sizes.count() == 0 {
             return Ok(Pieces::default());
         }
-        let limit = self.0.limits.max_compute_workgroups_per_dimension;
-        check_parts(program.kernel(), sizes, limit)?;
+        let most = self.0.limits.max_compute_workgroups_per_dimension;
+        check_parts(program.kernel(), sizes, most)?;
+        let guards = program.needs_guards(sizes, &argument, limit)?;
+        let pieces = self.variants(program, sizes, argument, guards)?;
+        if !guards && pieces.iter().flatten().all(|p| !p.variant.has_guards()) {
+            note_without_checks();
+        }
+        Ok(pieces)
+    }
+
+    /// The parts of a dispatch that is not empty, each with the code that runs it.
+    fn variants(
+        &self,
+        program: &GpuProgram,
+        sizes: &GridSizes,
+        argument: impl Fn(usize) -> Option<KnownArgument>,
+        guards: bool,
+    ) -> Result<Pieces, Error> {
+        let threadgroup = sizes.threadgroup;
+        let most = self.0.limits.max_compute_workgroups_per_dimension;
+        let lengths = (0..program.kernel().params.len()).filter_map(|i| match argument(i)? {
+            KnownArgument::Elements(length) => Some(length),
+            KnownArgument::Bytes(_) | KnownArgument::Value(_) => None,
+        });
+        let scalar = |i: usize| match argument(i)? {
+            KnownArgument::Value(value) => value,
+            KnownArgument::Bytes(_) | KnownArgument::Elements(_) => None,
+        };
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u128 = sizes.threads.iter().map(|n| u128::from(*n)).product();
         let least = u128::from(self.0.coarse_from_threads.load(Ordering::Relaxed));
         let mut shape = Shape {
             threadgroup,
-            lengths,
+            lengths: lengths.collect(),
             full: full(1) && full(2),
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
             unroll_rows: threads >= least,
             fixed_scalars: Vec::new(),
             msl: false,
+            guards,
         };
-        if self.0.takes_msl && sizes.threadgroups.iter().all(|n| *n <= limit) {
+        if self.0.takes_msl && sizes.threadgroups.iter().all(|n| *n <= most) {
             let shape = Shape {
                 full: full(0) && shape.full,
                 threadgroups_per_workgroup: 1,

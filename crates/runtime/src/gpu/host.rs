@@ -22,6 +22,7 @@ use crate::argument::Components;
 use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
 use crate::error::failed;
 use crate::memory::{self, Memory};
+use crate::proof::KnownArgument;
 use crate::task::{self, InOrder, JobSlot, Task};
 use crate::{Arg, Capabilities, Error};
 
@@ -40,6 +41,10 @@ impl Backend for Gpu {
             program,
             in_order: Arc::new(self.clone()),
         }))
+    }
+
+    fn takes_proofs(&self) -> bool {
+        true
     }
 
     fn resident(&self) -> Option<Box<dyn memory::Resident>> {
@@ -79,19 +84,9 @@ struct Program {
 
 impl Executable for Program {
     fn prepare(&self, call: &Call<'_>, job: &mut JobSlot) -> Result<Ready, Error> {
-        let lengths = call.args.iter().filter_map(|arg| match arg {
-            Arg::ThreadgroupLength(length) => Some(*length),
-            Arg::Buffer(_) | Arg::Scalar(_) => None,
-        });
-        let scalar = |i: usize| match call.args.get(i)? {
-            Arg::Scalar(components) => match components.as_slice() {
-                [constant] => Some(*constant),
-                _several => None,
-            },
-            Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
-        };
+        let argument = |i: usize| call.args.get(i).map(KnownArgument::from);
         let gpu = &self.program.0.gpu;
-        let pieces = gpu.prepare(&self.program, call.grid, lengths.collect(), scalar)?;
+        let pieces = gpu.prepare(&self.program, call.grid, argument, call.time_limit)?;
         let job = job.of::<Job>();
         job.fill(&self.program, pieces, call.args);
         // The time that others before it in the queue take would count as its own.

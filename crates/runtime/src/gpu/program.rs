@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use invar_codegen::analysis::ranges::Known;
 use invar_codegen::passes::coarsen::{coarsen, widest_access_bytes};
 use invar_codegen::passes::rows::{deciding_scalars, fixing_helps};
-use invar_codegen::wgsl::{Source, WgslOptions, write};
+use invar_codegen::wgsl::{self, Bound, MAX_ELEMENTS, Source, WgslOptions, write};
+use invar_interp::GridSizes;
 use invar_ir::contract::contract;
-use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
+use invar_ir::{Const, Kernel, Module, ParamKind, Rule, Verified};
 
 use super::bind_groups::BindingId;
 use super::code::{Binding, Code, Msl, Shape};
@@ -18,9 +20,11 @@ use super::constants::CONSTANT_BYTES;
 use super::handle::{Gpu, guarded, reason, wait_for};
 use super::no_contraction;
 use super::variant::Variant;
+use crate::compiling::Patience;
 use crate::error::fault;
+use crate::proof::{self, KnownArgument, Proof, Proved, is_in_bounds};
 use crate::sync::lock;
-use crate::{CompileOptions, Error};
+use crate::{CompileOptions, Error, backend, environment};
 use invar_cache::Key;
 
 /// A kernel compiled for a GPU. Cheap to clone.
@@ -29,8 +33,12 @@ pub struct GpuProgram(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) gpu: Gpu,
-    pub(crate) module: Verified,
+    pub(crate) module: Arc<Verified>,
     pub(crate) kernel: usize,
+    /// Bytes of one element of each parameter's buffer.
+    element_bytes: Vec<u64>,
+    /// What is proved of its accesses, if that is wanted.
+    proof: Option<Proof>,
     /// How many threadgroups in x a workgroup runs in a coarse dispatch.
     pub(crate) coarse: u32,
     /// The one last asked for comes first.
@@ -104,6 +112,11 @@ impl Gpu {
         let found = &module.kernels[index];
         let size = options.threadgroup_size.or(found.threadgroup_size);
         let contracted = contract(module.clone().into_module())?;
+        let time_limit = options.time_limit.or_else(environment::time_limit);
+        let source = backend::Source {
+            module: Arc::new(module),
+            kernel: index,
+        };
         let most = COARSE_BYTES / widest_access_bytes(&contracted, index);
         let most = most.clamp(1, 4) as u32;
         let coarse = coarsen(&contracted, index, most).map_or(1, |_| most);
@@ -114,9 +127,14 @@ impl Gpu {
             variants: Mutex::default(),
             deciding: deciding_scalars(&contracted, index),
             given: Mutex::default(),
-            module,
+            element_bytes: source.extents().iter().map(|e| e.size_bytes).collect(),
+            proof: options.prove.then(Proof::default),
+            module: source.module,
         }));
+        let compiles = size.is_some() && program.threadgroup_params() == 0;
         let shape = Shape {
+            // What is proved will most likely run.
+            guards: !compiles || program.proved(time_limit)?.is_none(),
             threadgroup: size.unwrap_or([64, 1, 1]),
             lengths: vec![1; program.threadgroup_params()],
             full: true,
@@ -126,7 +144,7 @@ impl Gpu {
             fixed_scalars: Vec::new(),
             msl: self.0.takes_msl,
         };
-        if size.is_some() && shape.lengths.is_empty() {
+        if compiles {
             program.variant(&shape)?;
         } else {
             // What a kernel may not do is the same for every shape.
@@ -182,7 +200,7 @@ impl GpuProgram {
                         threadgroup_size: Some(threadgroup),
                         threads: None,
                     };
-                    let helps = contract(inner.module.clone().into_module())
+                    let helps = contract(Module::clone(&inner.module))
                         .is_ok_and(|module| fixing_helps(&module, inner.kernel, &fixed, &known));
                     entry.insert(if helps { Given::Fixed } else { Given::General });
                 }
@@ -196,11 +214,54 @@ impl GpuProgram {
         }
     }
 
-    /// The WGSL for dispatches of a shape.
+    /// The launches in which its accesses are in bounds, if that is wanted and known, for who has patience for at most
+    /// so long. They are those of the kernel as it is: what is done to it on the way to WGSL or MSL makes no access
+    /// that it does not make.
+    fn proved(&self, limit: Option<Duration>) -> Result<Proved, Error> {
+        let Some(proof) = &self.0.proof else {
+            return Ok(None);
+        };
+        let name = &self.kernel().name;
+        let patience = Patience {
+            kernel: name,
+            limit,
+            is_wanted: &|| true,
+        };
+        let (module, name) = (self.0.module.clone(), name.clone());
+        proof.of(&patience, move || {
+            proof::in_bounds_in(&name, Module::clone(&module), None)
+        })
+    }
+
+    /// Whether the accesses of a dispatch are to be guarded.
+    pub(crate) fn needs_guards(
+        &self,
+        sizes: &GridSizes,
+        argument: &impl Fn(usize) -> Option<KnownArgument>,
+        limit: Option<Duration>,
+    ) -> Result<bool, Error> {
+        let element_bytes = &self.0.element_bytes;
+        let proved = self.proved(limit)?;
+        Ok(!proved.is_some_and(|proved| {
+            is_in_bounds(&proved, sizes, element_bytes, argument, MAX_ELEMENTS)
+        }))
+    }
+
+    /// The WGSL for dispatches of a shape. It is guarded also where the shape asks for no guards if the driver may leave
+    /// a loop too early: what is proved holds of loops that come to their end.
     ///
     /// # Errors
     /// What the GPU cannot do.
     pub fn source(&self, shape: &Shape) -> Result<Source, Error> {
+        let source = self.source_with(shape, shape.guards)?;
+        let watches = |b: &wgsl::Binding| b.bound == Bound::IterationGuard;
+        match source.bindings.iter().any(watches) && !source.guards {
+            true => self.source_with(shape, true),
+            false => Ok(source),
+        }
+    }
+
+    fn source_with(&self, shape: &Shape, guards: bool) -> Result<Source, Error> {
         let options = WgslOptions {
             threadgroup_lengths: shape.lengths.clone(),
             full_threadgroups: shape.full,
@@ -208,6 +269,7 @@ impl GpuProgram {
             threads_per_invocation: shape.threads_per_invocation,
             unroll_rows: shape.unroll_rows,
             fixed_scalars: shape.fixed_scalars.clone(),
+            guards,
             ..WgslOptions::new(self.0.gpu.features(), shape.threadgroup)
         };
         Ok(write(&self.0.module, &self.kernel().name, &options)?)
@@ -413,8 +475,8 @@ impl GpuProgram {
                     ..wgpu::ShaderModuleDescriptorPassthrough::default()
                 })
             },
-            // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, divides
-            // only by what is not zero, and no loop of its own is without end.
+            // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, but where it is
+            // proved that none is, divides only by what is not zero, and no loop of its own is without end.
             Code::Wgsl(source) => unsafe {
                 device.create_shader_module_trusted(
                     wgpu::ShaderModuleDescriptor {

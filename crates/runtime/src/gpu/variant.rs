@@ -19,6 +19,11 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
+    /// Whether its accesses are guarded.
+    pub(crate) fn has_guards(&self) -> bool {
+        self.code.has_guards()
+    }
+
     /// Whether it says when the driver has ended a loop too early.
     pub(crate) fn is_watched(&self) -> bool {
         self.bindings.contains(&Binding::IterationGuard)

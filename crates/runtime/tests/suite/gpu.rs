@@ -12,7 +12,7 @@ use invar_ir::text::{case::cases, data::random_scalar, parse};
 use invar_ir::{
     Access, Const, ElementType, KernelBuilder, Module, Op, Place, Rule, Scalar, Type, verify,
 };
-use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer};
+use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer, GpuProgram};
 use invar_runtime::{Arg as DeviceArg, Buffer, CompileOptions, Device, Dispatch, bf16, f16, scope};
 
 fn files() -> Vec<PathBuf> {
@@ -31,14 +31,15 @@ const NEED_IEEE_FLOAT: &[&str] = &["A8-contract", "O2-values-live-across-barrier
 /// so, where the other has not begun.
 const NEED_PROGRESS: &[&str] = &["X3-a-flag-passes", "X3-a-wait-that-changes"];
 
-/// Runs every line of a file; gives how many ran, and why others did not.
-fn run_file(gpu: &Gpu, path: &Path) -> Result<(u32, Vec<String>), String> {
+/// Runs every line of a file, of kernels that are proved first or not; gives how many ran, and why others did not.
+fn run_file(gpu: &Gpu, path: &Path, prove: bool) -> Result<(u32, Vec<String>), String> {
     let source = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let module = parse(&name, &source)
         .and_then(verify)
         .map_err(|e| e.to_string())?;
     let (mut runs, mut skips) = (0, Vec::new());
+    let mut programs: Vec<((String, CompileOptions), GpuProgram)> = Vec::new();
     for case in &cases(&source).map_err(|e| e.to_string())? {
         let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
         let kernel = module.kernel(&case.kernel.name).ok_or("no such kernel")?;
@@ -58,11 +59,22 @@ fn run_file(gpu: &Gpu, path: &Path) -> Result<(u32, Vec<String>), String> {
         let mut bound = bind(&module, case, &options, &mut no_files).map_err(|e| e.to_string())?;
         let compile = CompileOptions {
             constants: bound.options.constants.clone(),
-            threadgroup_size: Some(bound.dispatch.threadgroup),
+            // A proof is of all sizes.
+            threadgroup_size: (!prove).then_some(bound.dispatch.threadgroup),
+            prove,
             ..CompileOptions::default()
         };
-        let program = match gpu.compile(&module, &bound.kernel, &compile) {
-            Ok(program) => program,
+        let key = (bound.kernel.clone(), compile.clone());
+        let known = programs.iter().find(|(k, _)| *k == key);
+        let compiled = match known {
+            Some((_, program)) => Ok(program.clone()),
+            None => gpu.compile(&module, &bound.kernel, &compile),
+        };
+        let program = match compiled {
+            Ok(program) => {
+                programs.push((key, program.clone()));
+                program
+            }
             Err(error) => {
                 let rule = error.rule();
                 let refusals = [
@@ -151,15 +163,15 @@ fn gpus() -> Vec<Gpu> {
 #[test]
 #[expect(clippy::print_stdout, reason = "a test says how much it ran")]
 fn every_run_line_holds_on_every_adapter() {
-    // As they are, and with every dispatch coarsened that can be.
-    for (gpu, coarse_from) in gpus()
-        .into_iter()
-        .flat_map(|gpu| [(gpu.clone(), u64::MAX), (gpu, 1)])
-    {
+    // As they are, with every dispatch coarsened that can be, and so without guards where a proof says so.
+    let ways = [(u64::MAX, false), (1, false), (1, true)];
+    let gpus = gpus().into_iter();
+    for (gpu, (coarse_from, prove)) in gpus.flat_map(|gpu| ways.map(|way| (gpu.clone(), way))) {
         gpu.coarsen_from(coarse_from);
+        let before = Device::dispatches_without_checks();
         let (mut runs, mut skips, mut failures) = (0, Vec::new(), Vec::new());
         for path in files() {
-            match run_file(&gpu, &path) {
+            match run_file(&gpu, &path, prove) {
                 Ok((n, why)) => {
                     runs += n;
                     skips.extend(why);
@@ -167,12 +179,17 @@ fn every_run_line_holds_on_every_adapter() {
                 Err(error) => failures.push(format!("{}: {error}", path.display())),
             }
         }
-        println!("{gpu:?}: {runs} runs, {} skipped", skips.len());
+        let without = Device::dispatches_without_checks() - before;
+        println!(
+            "{gpu:?}: {runs} runs, {without} of them without guards, {} skipped",
+            skips.len()
+        );
         for skip in &skips {
             println!("  {skip}");
         }
         assert!(failures.is_empty(), "{}", failures.join("\n"));
         assert!(runs >= 50, "only {runs} runs");
+        assert_eq!(without >= 50, prove, "{without} without guards");
     }
 }
 

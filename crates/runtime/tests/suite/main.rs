@@ -13,6 +13,7 @@ mod gpu_functions;
 mod gpu_limits;
 mod gpu_line;
 mod gpu_loss;
+mod gpu_proofs;
 mod gpu_random;
 mod gpu_rounds;
 mod gpu_times;
