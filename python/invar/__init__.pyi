@@ -601,7 +601,7 @@ class Specialised:
         each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
         """
 
-def prove(kernel: Kernel | Specialised) -> Proof:
+def prove(kernel: Kernel | Specialised | LoadedKernel) -> Proof:
     """Proves that no launch of a kernel has a data race or an access out of bounds.
 
     Gives a ``Proof``, with the conditions that launches have to fulfil, or with a launch that breaks the

@@ -77,6 +77,8 @@ _DL_LETTERS = {0: "i", _DL_UINT: "u", 2: "f", 5: "c", 6: "b"}
 _DL_READ_ONLY, _DL_IS_COPIED = 1, 2
 # Devices whose memory the CPU reads and writes: its own, and what CUDA pins there.
 _DL_CPU, _DL_CUDA_HOST = 1, 3
+# NumPy's limit since version 2; before that it is 32, which NumPy says itself.
+_MOST_DIMENSIONS = 64
 
 
 class _Tensor(ctypes.Structure):
@@ -169,6 +171,10 @@ def from_dlpack(x, copy=False):
             ) from None
         capsule = x.__dlpack__()
     tensor, flags = _tensor(capsule)
+    if tensor.device_type not in (_DL_CPU, _DL_CUDA_HOST):
+        raise BufferError(f"its memory is on a device of kind {tensor.device_type}, and it says the CPU's")
+    if not 0 <= tensor.ndim <= _MOST_DIMENSIONS:
+        raise BufferError(f"it has {tensor.ndim} dimensions; arrays have at most {_MOST_DIMENSIONS}")
     if (tensor.code, tensor.bits) == (_DL_BFLOAT, 16):
         try:
             dtype = _types.type_named("bf16").numpy()

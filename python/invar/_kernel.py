@@ -509,14 +509,15 @@ class Specialised:
 
 
 @entry
-def prove(kernel: Kernel | Specialised) -> Proof:
+def prove(kernel: Kernel | Specialised | LoadedKernel) -> Proof:
     """Proves that no launch of a kernel has a data race or an access out of bounds.
 
     Gives a ``Proof``, with the conditions that launches have to fulfil, or with a launch that breaks the
     kernel, which the checkers have run. What is compiled for each value of a parameter is proved for those
     that it is given: ``iv.prove(kernel.specialise(width=4))``.
     """
-    if not isinstance(kernel, (Kernel, Specialised)):
+    # Kernels of files too.
+    if not hasattr(type(kernel), "_closed"):
         raise ArgumentError(f"iv.prove() takes a kernel, not {kernel!r}")
     compiled = kernel._closed("iv.prove({})")
     verdict, words, conditions, requires, launch, text, found = compiled.module.prove(compiled.name)

@@ -149,6 +149,28 @@ def test_what_dlpack_says_of_memory_holds():
     assert (x == 5).all()
 
 
+@pytest.mark.skipif(not VERSIONED, reason="this NumPy's DLPack has no versions")
+@pytest.mark.parametrize(
+    ("field", "lie", "why"),
+    [
+        ("ndim", 1_000_000, "it has 1000000 dimensions"),
+        ("ndim", -1, "it has -1 dimensions"),
+        ("device_type", 2, "on a device of kind 2, and it says the CPU's"),
+    ],
+)
+def test_a_capsule_that_contradicts_itself_is_refused(field, lie, why):
+    class Liar(Tensor):
+        def __dlpack__(self, **options):
+            capsule = super().__dlpack__(**options)
+            setattr(_host._tensor(capsule)[0], field, lie)
+            return capsule
+
+    x = numbers()
+    with pytest.raises(iv.ArgumentError, match=why):
+        fill[4, 4](Liar(x, 0), 5)
+    assert (x == numbers()).all()
+
+
 def test_dlpack_without_a_version_does_not_say_that_memory_may_change():
     x = numbers()
     is_read_and_never_written(Tensor(x, None), x, "(Tensor) comes through DLPack without a version")

@@ -39,6 +39,12 @@ def test_a_broken_kernel_has_the_launch_and_what_is_found():
     assert "error[data-race]" in str(proof) and "broken" in proof._repr_html_()
 
 
+def test_kernels_of_files_are_proved():
+    text = "kernel @k(%x: device write u32) {\n%i = thread_position_in_grid x\nstore %x[%i], %i\n}\n"
+    proof = iv.prove(iv.load("k.inv", text=text)["k"])
+    assert proof.conditions == ["grid.x <= length(x)"]
+
+
 def test_what_is_compiled_for_each_value_is_proved_for_one():
     assert iv.prove(strided.specialise(width=4))
     assert iv.prove(strided.specialise(width=0)).verdict == "broken"

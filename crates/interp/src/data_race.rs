@@ -490,6 +490,14 @@ impl DataRaces {
                     of its own"
                 .to_string();
         }
+        if !near
+            && first.threadgroup == second.threadgroup
+            && first.site == second.site
+            && is_copy(first)
+        {
+            return "each simdgroup makes the copy: let one of them make it, or give each a part of its own"
+                .to_string();
+        }
         if first.threadgroup != second.threadgroup {
             return "no barrier reaches from one threadgroup to another: make every access to it \
                     atomic, give each threadgroup a location of its own, or use two dispatches"

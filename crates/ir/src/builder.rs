@@ -449,11 +449,8 @@ impl KernelBuilder {
     /// Takes over the parameters, arrays and attributes of a kernel that is being rebuilt; its
     /// scalar parameters' values are still those of the old one.
     pub(crate) fn adopt_declarations(&mut self, old: &Kernel) {
-        self.kernel = Kernel {
-            values: Vec::new(),
-            body: Region::default(),
-            ..old.clone()
-        };
+        self.kernel = old.declarations();
+        self.kernel.values.clear();
         let params = old.params.iter().filter_map(|p| match p.kind {
             ParamKind::Scalar { .. } => None,
             ParamKind::Buffer { .. }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::ops::{Imm, Op};
+use crate::room::{WALK_BYTES, with_room};
 use crate::span::Span;
 use crate::texture::TextureFunction;
 use crate::types::{Scalar, Type};
@@ -351,12 +352,29 @@ pub struct MatrixPlace {
 pub const MAX_NESTING: usize = 64;
 
 /// A list of instructions ended by a terminator, and the values that it begins with.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// Values defined at its start: a loop's carried values (a `for` puts its index first).
     pub params: Vec<Value>,
     /// The instructions; the last is the only terminator.
     pub insts: Vec<Inst>,
+}
+
+impl Clone for Region {
+    fn clone(&self) -> Region {
+        with_room(WALK_BYTES, || Region {
+            params: self.params.clone(),
+            insts: self.insts.clone(),
+        })
+    }
+}
+
+impl PartialEq for Region {
+    fn eq(&self, other: &Region) -> bool {
+        with_room(WALK_BYTES, || {
+            self.params == other.params && self.insts == other.insts
+        })
+    }
 }
 
 /// An instruction: what it does, the values it defines, and where the author wrote it.

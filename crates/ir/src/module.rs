@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inst::{Const, Inst, InstKind, Memory, Region, Spaces, Value, ValueInfo};
 use crate::requires::Requirement;
-use crate::room::{PASSES_BYTES, with_room};
+use crate::room::{PASSES_BYTES, WALK_BYTES, with_room};
 use crate::span::{Call, Source, Span};
 use crate::texture::TextureType;
 use crate::types::{ElementType, Scalar, StructDef, Type};
@@ -269,6 +269,13 @@ pub struct Kernel {
     pub span: Span,
 }
 
+impl Drop for Kernel {
+    /// Dropping a region drops those within it.
+    fn drop(&mut self) {
+        with_room(WALK_BYTES, || self.body.insts.clear());
+    }
+}
+
 /// The most characters of an expression that stand for a value in a sentence.
 const LONGEST_QUOTED: usize = 60;
 /// In kernels of more values than these nobody looks for the expression of one: each of as many errors would.
@@ -352,6 +359,26 @@ pub struct MemoryInfo<'a> {
 }
 
 impl Kernel {
+    /// The kernel with an empty body: what it declares, its values among that.
+    pub fn declarations(&self) -> Kernel {
+        Kernel {
+            name: self.name.clone(),
+            params: self.params.clone(),
+            threadgroup_size: self.threadgroup_size,
+            simdgroup_size: self.simdgroup_size,
+            float_mode: self.float_mode,
+            allow_out_of_bounds_loads: self.allow_out_of_bounds_loads,
+            allow_out_of_bounds_stores: self.allow_out_of_bounds_stores,
+            allow_uninitialised_reads: self.allow_uninitialised_reads,
+            active_collectives: self.active_collectives,
+            requires: self.requires.clone(),
+            allocs: self.allocs.clone(),
+            values: self.values.clone(),
+            body: Region::default(),
+            span: self.span,
+        }
+    }
+
     /// An empty kernel of that name, with a body that only returns.
     pub fn new(name: impl Into<Arc<str>>) -> Kernel {
         Kernel {

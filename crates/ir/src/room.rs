@@ -5,7 +5,9 @@
 //! users reach one, in this crate and those above it, takes that room first. Where a caller has it, taking it again
 //! costs a comparison.
 
-/// What passes need over kernels whose blocks nest as deep as they may, and the reference machine.
+/// What copying, comparing and dropping kernels need whose blocks nest as deep as they may.
+pub(crate) const WALK_BYTES: usize = 128 << 10;
+/// What passes need over such kernels, and the reference machine.
 pub const PASSES_BYTES: usize = 2 << 20;
 /// What compilers of others need: LLVM, readers of other languages, and drivers of GPUs.
 pub const COMPILER_BYTES: usize = 4 << 20;

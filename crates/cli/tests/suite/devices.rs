@@ -312,6 +312,25 @@ fn too_little_memory_for_thread_arrays_is_one_sentence() {
     }
 }
 
+/// Data turned round is made in place.
+#[cfg(target_os = "linux")]
+#[test]
+fn data_is_turned_round_without_a_copy() {
+    let folder = Folder::new();
+    let kernel = "kernel @k(%x: device read u32, %y: device write u32) {
+    %i = thread_position_in_grid x
+    %v = load %x[%i]
+    store %y[%i], %v
+}
+; run: @k(x = rev(iota(60000000)), y = zeros(4)) grid(4) threadgroup(4) -> y == [59999999, 59999998, 59999997, 59999996]
+";
+    let file = folder.file("turned.inv", kernel);
+    for kib in [480_000, 500_000] {
+        let (code, told) = within(kib, &["run", text(&file), "--device", "reference"]);
+        assert_eq!(code, Some(0), "{kib}: {told}");
+    }
+}
+
 /// What it is wanted for differs, and its name does not.
 #[cfg(target_os = "linux")]
 #[test]

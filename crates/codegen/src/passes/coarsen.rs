@@ -165,10 +165,7 @@ fn assign_blocks(
     without_returns(&mut body)?;
     let mut jam = UnrollAndJam {
         module,
-        declarations: Kernel {
-            body: Region::default(),
-            ..old.clone()
-        },
+        declarations: old.declarations(),
         values: std::mem::take(&mut kernel.values),
         factor: factor as usize,
         each: HashMap::new(),

@@ -23,10 +23,7 @@ enum Key {
 pub(super) fn run(module: &Module, kernel: &mut Kernel, _options: &PassOptions) {
     let mut cse = Cse {
         module,
-        declarations: Kernel {
-            body: Region::default(),
-            ..kernel.clone()
-        },
+        declarations: kernel.declarations(),
         seen: HashMap::new(),
         map: Map::new(),
     };

@@ -194,10 +194,7 @@ impl<'a> Rows<'a> {
             module,
             ranges: analyse(kernel, known),
             constants: constants(kernel),
-            declarations: Kernel {
-                body: Region::default(),
-                ..kernel.clone()
-            },
+            declarations: kernel.declarations(),
             values: kernel.values.clone(),
             map: Map::new(),
             changed: false,

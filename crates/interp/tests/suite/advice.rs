@@ -204,6 +204,15 @@ fn o5_what_was_stored_before_a_copy_needs_a_barrier_and_not_a_wait() {
     assert_eq!(advice, "`wait` for the copy's event between the two");
 }
 
+#[test]
+fn copies_of_two_simdgroups_to_one_place_are_told_so() {
+    let source = include_str!("../../../../tests/ir/race/copy-by-simdgroups-racy.inv");
+    assert_eq!(
+        help(source, 64, 7),
+        "each simdgroup makes the copy: let one of them make it, or give each a part of its own"
+    );
+}
+
 /// A message from the first thread to the thread of the last threadgroup.
 fn message(store: &str, load: &str) -> String {
     kernel(&format!(

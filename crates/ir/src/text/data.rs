@@ -122,10 +122,12 @@ pub fn evaluate(
             Ok(bytes)
         }
         ExprKind::Rev(inner) => {
-            let bytes = evaluate(inner, element, structs, files)?;
-            sized(bytes.len() as u64 / extent.size_bytes)?;
+            let mut bytes = evaluate(inner, element, structs, files)?;
             let size = extent.size_bytes as usize;
-            Ok(bytes.chunks(size).rev().flatten().copied().collect())
+            // In place: there may be no memory for a second copy.
+            bytes.reverse();
+            bytes.chunks_mut(size).for_each(<[u8]>::reverse);
+            Ok(bytes)
         }
         ExprKind::Length(_) => Err(wrong(
             "`length` is for threadgroup parameters, which have no data of their own".to_string(),

@@ -174,6 +174,9 @@ fn blocks_may_nest_as_deep_as_is_allowed_on_any_stack() {
         let broken = source.replace("%w = add %v, %one", "%w = add %v, %none");
         let errors = text::parse("k.inv", &broken).expect_err("no such name");
         assert_eq!(errors.0.len(), 1, "{errors}");
+        let copied = (*module).clone();
+        assert!(copied == *module);
+        drop(copied);
         module.specialise(&[]).expect("there are no constants")
     });
     on_a_stack_of(SMALL, || {
