@@ -24,7 +24,8 @@ struct Spot {
 #[derive(Clone, Debug)]
 struct Update {
     load: u32,
-    /// The atomic that does the same, as the author would write it, as far as that can be told.
+    /// The atomic that does the same, as the author would write it, as far as that can be told: in
+    /// backticks, with what is to be said of it.
     text: Option<String>,
 }
 
@@ -147,7 +148,7 @@ impl Advice {
         // A barrier would order the load, and leave the stores as they are.
         Some(match &update.text {
             Some(atomic) => {
-                format!("make the update one `{atomic}`, or give each thread a location of its own")
+                format!("make the update one {atomic}, or give each thread a location of its own")
             }
             None => {
                 "no atomic makes this update: give each thread a location of its own, and let one \
@@ -227,24 +228,31 @@ fn waits(kernel: &Kernel) -> HashMap<u32, u32> {
 
 /// The stores of a kernel that update what they load.
 fn updates(module: &Module, kernel: &Kernel) -> HashMap<u32, Update> {
-    let mut definitions: HashMap<Value, (u32, &Inst)> = HashMap::new();
+    let mut known = Known {
+        module,
+        kernel,
+        definitions: HashMap::new(),
+    };
     let mut found = HashMap::new();
     let mut number = 0;
     kernel.for_each_inst(&mut |inst| {
         for result in &inst.results {
-            definitions.insert(*result, (number, inst));
+            known.definitions.insert(*result, (number, inst));
         }
         if let InstKind::Store { place, value } = &inst.kind {
-            if let Some((load, op, with)) = update(kernel, &definitions, place, *value) {
+            if let Some((load, atomic)) = known.update(place, *value) {
                 let source = inst
                     .span
                     .source
                     .and_then(|s| module.sources.get(s.0 as usize));
-                let operand = || operand(kernel, with);
-                let text = source.and_then(|s| spell(s, inst.span, op, operand));
-                let text = Some(text.unwrap_or_else(|| op.name().to_string()));
+                let operand = || operand(kernel, atomic.operand);
+                let text = source.and_then(|s| spell(s, inst.span, &atomic, operand));
+                let text = Some(text.unwrap_or_else(|| match atomic.negated {
+                    true => format!("`{}` of the negative", atomic.op.name()),
+                    false => format!("`{}`", atomic.op.name()),
+                }));
                 found.insert(number, Update { load, text });
-            } else if let Some(load) = changed_load(&definitions, place, *value, DEEPEST) {
+            } else if let Some(load) = known.changed_load(place, *value, DEEPEST) {
                 found.insert(number, Update { load, text: None });
             }
         }
@@ -253,105 +261,126 @@ fn updates(module: &Module, kernel: &Kernel) -> HashMap<u32, Update> {
     found
 }
 
-/// How many operations may lie between the load of an update and its store.
+/// How many operations may lie between the load of an update and its store, or between two values and
+/// what they are both computed from.
 const DEEPEST: u32 = 4;
 
-/// The load of the same place that a value is computed from.
-fn changed_load(
-    definitions: &HashMap<Value, (u32, &Inst)>,
-    place: &Place,
-    value: Value,
-    depth: u32,
-) -> Option<u32> {
-    let (number, inst) = definitions.get(&value)?;
-    match &inst.kind {
-        InstKind::Load(from) => same_place(definitions, from, place).then_some(*number),
-        InstKind::Op { args, .. } if depth > 0 => {
-            let load = |v: &Value| changed_load(definitions, place, *v, depth - 1);
-            args.iter().find_map(load)
-        }
-        _ => None,
-    }
+/// The atomic that an update wants to be.
+struct Atomic {
+    op: AtomicOp,
+    operand: Value,
+    /// Whether it takes the operand's negative: no atomic subtracts floats.
+    negated: bool,
 }
 
-/// The load, the atomic and the other operand, if the value is made of what the place holds.
-fn update(
-    kernel: &Kernel,
-    definitions: &HashMap<Value, (u32, &Inst)>,
-    place: &Place,
-    value: Value,
-) -> Option<(u32, AtomicOp, Value)> {
-    let (_, inst) = definitions.get(&value)?;
-    let InstKind::Op { op, args, .. } = &inst.kind else {
-        return None;
-    };
-    let Type::Scalar(scalar) = kernel.ty(value) else {
-        return None;
-    };
-    let float = scalar == Scalar::F32;
-    if !float && !matches!(scalar, Scalar::I32 | Scalar::U32) {
-        return None;
+/// What is known of values at an instruction: those that were made before it.
+struct Known<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    definitions: HashMap<Value, (u32, &'a Inst)>,
+}
+
+impl Known<'_> {
+    /// The load of the same place that a value is computed from.
+    fn changed_load(&self, place: &Place, value: Value, depth: u32) -> Option<u32> {
+        let (number, inst) = self.definitions.get(&value)?;
+        match &inst.kind {
+            InstKind::Load(from) => self.same_place(from, place, DEEPEST).then_some(*number),
+            InstKind::Op { args, .. } if depth > 0 => {
+                let load = |v: &Value| self.changed_load(place, *v, depth - 1);
+                args.iter().find_map(load)
+            }
+            _ => None,
+        }
     }
-    let (atomic, either) = match op {
-        Op::Add => (AtomicOp::Add, true),
-        Op::Sub if !float => (AtomicOp::Sub, false),
-        Op::Min if !float => (AtomicOp::Min, true),
-        Op::Max if !float => (AtomicOp::Max, true),
-        Op::And => (AtomicOp::And, true),
-        Op::Or => (AtomicOp::Or, true),
-        Op::Xor => (AtomicOp::Xor, true),
-        _ => return None,
-    };
-    let [x, y] = args[..] else {
-        return None;
-    };
-    let loads = |v: Value| {
-        let (number, inst) = definitions.get(&v)?;
-        let InstKind::Load(from) = &inst.kind else {
+
+    /// The load and the atomic, if the value is made of what the place holds.
+    fn update(&self, place: &Place, value: Value) -> Option<(u32, Atomic)> {
+        let (_, inst) = self.definitions.get(&value)?;
+        let InstKind::Op { op, args, .. } = &inst.kind else {
             return None;
         };
-        same_place(definitions, from, place).then_some(*number)
-    };
-    match (loads(x), loads(y)) {
-        (Some(load), _) => Some((load, atomic, y)),
-        (None, Some(load)) if either => Some((load, atomic, x)),
-        (None, _) => None,
+        let Type::Scalar(scalar) = self.kernel.ty(value) else {
+            return None;
+        };
+        let float = scalar == Scalar::F32;
+        if !float && !matches!(scalar, Scalar::I32 | Scalar::U32) {
+            return None;
+        }
+        let (atomic, either) = match op {
+            Op::Add => (AtomicOp::Add, true),
+            // x - y is x + (-y), of floats too, and to the bit.
+            Op::Sub if float => (AtomicOp::Add, false),
+            Op::Sub => (AtomicOp::Sub, false),
+            Op::Min if !float => (AtomicOp::Min, true),
+            Op::Max if !float => (AtomicOp::Max, true),
+            Op::And => (AtomicOp::And, true),
+            Op::Or => (AtomicOp::Or, true),
+            Op::Xor => (AtomicOp::Xor, true),
+            _ => return None,
+        };
+        let [x, y] = args[..] else {
+            return None;
+        };
+        let loads = |v: Value| {
+            let (number, inst) = self.definitions.get(&v)?;
+            let InstKind::Load(from) = &inst.kind else {
+                return None;
+            };
+            self.same_place(from, place, DEEPEST).then_some(*number)
+        };
+        let (load, operand) = match (loads(x), loads(y)) {
+            (Some(load), _) => (load, y),
+            (None, Some(load)) if either => (load, x),
+            (None, _) => return None,
+        };
+        let negated = float && *op == Op::Sub;
+        let atomic = Atomic {
+            op: atomic,
+            operand,
+            negated,
+        };
+        Some((load, atomic))
     }
-}
 
-fn same_place(definitions: &HashMap<Value, (u32, &Inst)>, a: &Place, b: &Place) -> bool {
-    a.memory == b.memory
-        && a.width == b.width
-        && a.path == b.path
-        && same_value(definitions, a.index, b.index, 4)
-}
+    fn same_place(&self, a: &Place, b: &Place, depth: u32) -> bool {
+        a.memory == b.memory
+            && a.width == b.width
+            && a.path == b.path
+            && self.same_value(a.index, b.index, depth)
+    }
 
-/// Whether two values are surely equal: computed alike, to some depth.
-fn same_value(definitions: &HashMap<Value, (u32, &Inst)>, a: Value, b: Value, depth: u32) -> bool {
-    if a == b {
-        return true;
+    /// Whether two values are surely equal: computed alike, to some depth.
+    fn same_value(&self, a: Value, b: Value, depth: u32) -> bool {
+        if a == b {
+            return true;
+        }
+        let of = |value| self.definitions.get(value).map(|(_, inst)| &inst.kind);
+        match (of(&a), of(&b)) {
+            (Some(InstKind::Const(x)), Some(InstKind::Const(y))) => x == y,
+            (Some(InstKind::BufferLength(x)), Some(InstKind::BufferLength(y))) => x == y,
+            // What nobody writes is the same both times.
+            (Some(InstKind::Load(x)), Some(InstKind::Load(y))) => {
+                depth > 0
+                    && self.module.is_read_only(self.kernel, x.memory)
+                    && self.same_place(x, y, depth - 1)
+            }
+            (
+                Some(InstKind::Op { op, imm, args }),
+                Some(InstKind::Op {
+                    op: o,
+                    imm: i,
+                    args: others,
+                }),
+            ) => {
+                let mut pairs = args.iter().zip(others);
+                depth > 0
+                    && (op, imm, args.len()) == (o, i, others.len())
+                    && pairs.all(|(a, b)| self.same_value(*a, *b, depth - 1))
+            }
+            _ => false,
+        }
     }
-    let (Some((_, x)), Some((_, y))) = (definitions.get(&a), definitions.get(&b)) else {
-        return false;
-    };
-    if let (InstKind::Const(x), InstKind::Const(y)) = (&x.kind, &y.kind) {
-        return x == y;
-    }
-    let (
-        InstKind::Op { op, imm, args },
-        InstKind::Op {
-            op: o,
-            imm: i,
-            args: others,
-        },
-    ) = (&x.kind, &y.kind)
-    else {
-        return false;
-    };
-    let mut pairs = args.iter().zip(others);
-    depth > 0
-        && (op, imm, args.len()) == (o, i, others.len())
-        && pairs.all(|(a, b)| same_value(definitions, *a, *b, depth - 1))
 }
 
 fn operand(kernel: &Kernel, value: Value) -> Option<String> {
@@ -364,19 +393,32 @@ fn operand(kernel: &Kernel, value: Value) -> Option<String> {
 fn spell(
     source: &Source,
     span: Span,
-    op: AtomicOp,
+    atomic: &Atomic,
     operand: impl Fn() -> Option<String>,
 ) -> Option<String> {
     let line = source.line(span.start.line)?;
     let from = (span.start.column as usize).checked_sub(1)?;
     let rest = line.chars().skip(from);
     let statement: String = rest.take_while(|c| *c != ';').collect();
+    let name = atomic.op.name();
     if let Some(rest) = statement.strip_prefix("store ") {
         let (place, _) = rest.split_once(", ")?;
-        return Some(format!("{} {place}, {}", op.name(), operand()?));
+        let operand = operand()?;
+        return Some(match atomic.negated {
+            true => format!(
+                "`{name}` on `{}` of the negative of `{operand}`",
+                place.trim()
+            ),
+            false => format!("`{name} {place}, {operand}`"),
+        });
     }
     let (place, operand) = assignment(&statement)?;
-    Some(format!("{} {place}, {operand}", op.name()))
+    let is_one = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
+    Some(match atomic.negated {
+        true if operand.chars().all(is_one) => format!("`{name} {place}, -{operand}`"),
+        true => format!("`{name} {place}, -({operand})`"),
+        false => format!("`{name} {place}, {operand}`"),
+    })
 }
 
 /// The place and the other operand of `place op= operand` and of `place = place op operand`.

@@ -78,28 +78,72 @@ fn an_update_of_one_location_wants_to_be_an_atomic() {
 }
 
 #[test]
+fn an_index_that_is_loaded_twice_is_one_where_nobody_writes_it() {
+    let update = "    %b = load %y[%t]
+    %old = load %x[%b]
+    %new = max %old, %i
+    %c = load %y[%t]
+    store %x[%c], %new";
+    let barrier = "put `barrier threadgroup [device]` between them";
+    let writable = kernel(update);
+    assert_eq!(help(&writable, 64, 14), barrier);
+    let read = writable.replace("%y: device read_write", "%y: device read");
+    assert!(help(&read, 64, 14).contains("`atomic_max %x[%c], %i`"));
+    let product = read.replace("max %old", "mul %old");
+    assert!(help(&product, 64, 14).starts_with("no atomic makes this update"));
+    // Of another element it is another index.
+    let other = read.replace("%c = load %y[%t]", "%c = load %y[%one]");
+    assert_eq!(help(&other, 64, 14), barrier);
+}
+
+#[test]
+fn an_atomic_adds_the_negative_of_a_float() {
+    let update = "    %old = load %x[%zero]
+    %new = sub %old, %f
+    store %x[%zero], %new";
+    let float = |body: &str| {
+        kernel(body)
+            .replace("%x: device read_write u32", "%x: device read_write f32")
+            .replace("%zero =", "%f = const f32 1.0\n    %zero =")
+    };
+    let advice = help(&float(update), 64, 13);
+    let expected = "make the update one `atomic_add` on `%x[%zero]` of the negative of `%f`, or";
+    assert!(advice.starts_with(expected), "{advice}");
+    assert_clean(&float("    %g = neg %f\n    atomic_add %x[%zero], %g"), 64);
+    let reversed = update.replace("sub %old, %f", "sub %f, %old");
+    assert!(help(&float(&reversed), 64, 13).starts_with("no atomic makes this update"));
+}
+
+#[test]
 fn the_source_spells_the_atomic_in_brackets_too() {
     use invar_ir::{
         Access, KernelBuilder, Module, Place, Position, Scalar, Source, SourceId, Span,
     };
+    let (u32, f32) = (Scalar::U32, Scalar::F32);
     let lines = [
-        "h[x[i]] += 1",
-        "h[x[i]] = h[x[i]] + step(2, 3)  # count",
-        "h.add(x[i], 1)",
+        (u32, "h[x[i]] += 1", "`atomic_add h[x[i]], 1`"),
+        (
+            u32,
+            "h[x[i]] = h[x[i]] + step(2, 3)  # count",
+            "`atomic_add h[x[i]], step(2, 3)`",
+        ),
+        (u32, "h.add(x[i], 1)", "`atomic_add`,"),
+        (f32, "h[x[i]] -= w[i]", "`atomic_add h[x[i]], -w[i]`"),
+        (
+            f32,
+            "h[x[i]] = h[x[i]] - a * b",
+            "`atomic_add h[x[i]], -(a * b)`",
+        ),
+        (f32, "h.sub(x[i], 1)", "`atomic_add` of the negative,"),
     ];
-    let expected = [
-        "`atomic_add h[x[i]], 1`",
-        "`atomic_add h[x[i]], step(2, 3)`",
-        "`atomic_add`",
-    ];
-    for (line, expected) in lines.iter().zip(expected) {
+    for (scalar, line, expected) in lines {
         let mut module = Module::default();
         module.sources.push(Source {
             name: "k.py".into(),
-            text: (*line).into(),
+            text: line.into(),
         });
         let mut k = KernelBuilder::new(module, "k");
-        let h = k.buffer("h", Access::ReadWrite, Scalar::U32);
+        let h = k.buffer("h", Access::ReadWrite, scalar);
         let at = |column| Position { line: 1, column };
         k.set_span(Span {
             source: Some(SourceId(0)),
@@ -109,7 +153,13 @@ fn the_source_spells_the_atomic_in_brackets_too() {
         });
         let one = k.const_u32(1);
         let old = k.load(Place::element(h, one));
-        let new = k.add(old, one);
+        let new = match scalar {
+            Scalar::F32 => {
+                let by = k.const_f32(1.0);
+                k.sub(old, by)
+            }
+            _ => k.add(old, one),
+        };
         k.store(Place::element(h, one), new);
         let module = verify(k.finish().expect("builds")).expect("verifies");
         let args = [Arg::zeros(16)];
