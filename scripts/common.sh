@@ -151,3 +151,53 @@ older_libm() {
 needs_glibc() {
     objdump -T "$@" | sed -n 's/.*(GLIBC_\([0-9.]*\)).*/\1/p' | sort -V | tail -n 1
 }
+
+# needs_the_system_alone FILE...: fails if one of these programs and extensions loads a library that not every such
+# system has. What this machine has beside counts for nothing: others lack it. Extensions have Python's libraries too.
+needs_the_system_alone() {
+    local file name needed failed=false
+    for file in "$@"; do
+        case "$(uname -s)" in
+            Linux) needed=$(readelf -dW "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p') ;;
+            # The first line is the file's name, the next may be its own as a library.
+            Darwin) needed=$(otool -L "$file" | awk 'NR > 1 { print $1 }' | grep -vxF -- "$(otool -D "$file" | tail -n 1)") ;;
+            *) needed=$("$(dirname "$INVAR_LLVM_CONFIG")/llvm-readobj" --coff-imports "$file" | sed -n 's/^ *Name: //p' | tr -d '\r') ;;
+        esac
+        [ -n "$needed" ] || { echo "$file is not known to load any library" >&2; return 1; }
+        while read -r name; do
+            case "$(uname -s):$name" in
+                Linux:lib[cm].so.* | Linux:libdl.so.* | Linux:librt.so.* | Linux:libpthread.so.* | Linux:libgcc_s.so.* | Linux:ld-linux*.so.*) ;;
+                Darwin:/usr/lib/* | Darwin:/System/Library/*) ;;
+                Linux:* | Darwin:*) false ;;
+                # Microsoft's C++ library is in the system's folder where somebody put it there.
+                *:[Mm][Ss][Vv][Cc][Pp]*) false ;;
+                *:[Vv][Cc][Rr][Uu][Nn][Tt][Ii][Mm][Ee]* | *:[Pp]ython3*.dll) [[ $file == *.pyd ]] ;;
+                *:[Aa][Pp][Ii]-[Mm][Ss]-[Ww][Ii][Nn]-*) ;;
+                *) [ -f "$(cygpath "$SYSTEMROOT")/System32/$name" ] ;;
+            esac || { echo "$file needs $name, which is no part of the system" >&2; failed=true; }
+        done <<<"$needed"
+    done
+    ! $failed
+}
+
+# tree_now: each file of this tree that git does not ignore with a digest of what it holds, and the commit.
+tree_now() {
+    echo "$(git rev-parse HEAD) the commit"
+    git ls-files -z --cached --others --exclude-standard | python3 -c '
+import hashlib, os, sys
+for name in sorted(set(sys.stdin.buffer.read().split(b"\0")) - {b""}):
+    held = os.readlink(name) if os.path.islink(name) else open(name, "rb").read() if os.path.isfile(name) else b"nothing"
+    print(hashlib.sha256(held).hexdigest(), os.fsdecode(name))
+'
+}
+
+# same_tree FOLDER BEFORE: fails if the tree is no longer what `tree_now` said of it before, for then what was made
+# into that folder is partly of one tree and partly of another.
+same_tree() {
+    local changed
+    changed=$({ diff <(printf '%s\n' "$2") <(tree_now) || true; } | sed -n 's/^[<>] [0-9a-f]* //p' | sort -u)
+    [ -z "$changed" ] && return 0
+    echo "the tree changed while this ran, so that what is in $1 is of more than one state of it: run this again" >&2
+    echo "changed: ${changed//$'\n'/, }" >&2
+    return 1
+}

@@ -67,10 +67,14 @@ if [ "$system" = Linux ]; then
     # naga folds `length` by these two, which glibc 2.35 has anew: all else is content with 2.34, which RHEL 9 has.
     older_libm "$root/target/older" hypot hypotf
     CARGO_ENCODED_RUSTFLAGS+=$'\x1f'-Lnative=$root/target/older
+elif [ "$system" != Darwin ]; then
+    # LLVM's archives for Windows are made for Microsoft's C library as an archive, and not every Windows has it else.
+    CARGO_ENCODED_RUSTFLAGS+=$'\x1f'-Ctarget-feature=+crt-static
 fi
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 mkdir -p dist
 rm -rf target/wheel-raw
+before=$(tree_now)
 printf '\n== the source distribution\n'
 "$bin/python" -m maturin sdist --out dist
 # What is not ours in the others. Only for as long as they are made: the tree has no generated licences.
@@ -113,6 +117,8 @@ rm -rf target/wheel-open
 mkdir target/wheel-open
 "$bin/python" -m zipfile -e "$wheel" target/wheel-open
 names_no_folders "target/$folder/${built##*/}" target/wheel-open/invar/_invar* target/wheel-open/*.dist-info/sboms/*
+needs_the_system_alone "target/$folder/${built##*/}" target/wheel-open/invar/_invar*
+same_tree dist "$before"
 
 $test || exit 0
 if [ "$system" != Linux ]; then
@@ -129,7 +135,7 @@ if [ "$system" != Linux ]; then
 fi
 printf '\n== the C library that they need\n'
 needed=$(needs_glibc "target/$folder/${built##*/}" target/wheel-open/invar/_invar*)
-promised=$(sed -n 's/.*needs glibc \([0-9.]*\) or newer.*/\1/p' README.md)
+promised=$(sed -n 's/.*needs glibc \([0-9.]*\) or newer.*/\1/p' README.md | sort -u)
 echo "glibc $needed; README.md says $promised"
 if [ "$(printf '%s\n' "$needed" "$promised" | sort -V | tail -n 1)" != "$promised" ]; then
     echo "on older systems than this they would have to be built: releases are, on Debian 12" >&2
