@@ -11,6 +11,10 @@ if [ "$version" != "$have" ]; then
     echo "the tag says $version, Cargo.toml $have" >&2
     exit 1
 fi
+if [ -n "$(awk '/^## / { inside = ($0 == "## Unreleased"); next } inside && NF' CHANGELOG.md)" ]; then
+    echo "CHANGELOG.md has lines under \"## Unreleased\": the head of what is released is \"## $version\"" >&2
+    exit 1
+fi
 notes=$(awk -v head="## $version" '/^## / { inside = ($0 == head); next } inside' CHANGELOG.md)
 if [ -z "${notes//[[:space:]]/}" ]; then
     echo "CHANGELOG.md has no part \"## $version\"" >&2
