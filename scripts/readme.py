@@ -10,6 +10,9 @@ readme.py --address          prints the repository's address, or nothing
 What the links of a page name lies in the repository, and so they become links to there, of the release's tag. The
 address is that of INVAR_REPOSITORY, of the workflow that runs this, or of the remote `origin`. Where there is
 none, links become their words and pictures are left out, for a link that leads nowhere is worse.
+
+What a page says of the repository's own scripts stands between `<!-- repository -->` and `<!-- end -->`, and is left
+out. What it says to those who have a package instead stands in a comment that begins with `packages`.
 """
 
 import base64
@@ -26,6 +29,12 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: A link or a picture of the repository: its words and what it names.
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(((?!https?:|#)[^()\s]+)\)")
+
+#: What is for the repository alone, and what for pages elsewhere alone.
+HERE = re.compile(r"^<!-- repository -->\n.*?^<!-- end -->\n", re.MULTILINE | re.DOTALL)
+ELSEWHERE = re.compile(r"^<!-- packages\n(.*?)^-->\n", re.MULTILINE | re.DOTALL)
+#: What a reader elsewhere does not have: nothing of it may be told to be run.
+ABSENT = re.compile(r"scripts/|--path|cargo run|\bdist/")
 
 
 def version():
@@ -57,9 +66,20 @@ def elsewhere(text, at):
             return "" if picture else words
         return f"{picture}[{words}]({at}/{'raw' if picture else 'blob'}/v{version()}/{target})"
 
+    text = ELSEWHERE.sub(lambda found: found[1], HERE.sub("", text))
+    left = [line for line in text.splitlines() if line.startswith("<!-- ")]
+    if left:
+        sys.exit(f"a page has a mark without its other half: {left[0]}")
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [LINK.sub(link, part) for part in parts[::2]]
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
+
+
+def has_no_scripts(page):
+    """Fails where a page of packages names what stands in the repository alone."""
+    lines = [line for line in page.splitlines() if ABSENT.search(re.sub(r"\(https:[^()]*\)", "", line))]
+    if lines:
+        sys.exit(f"README.md sends readers of packages to what these lack: {lines[0]}")
 
 
 def metadata(old, at):
@@ -67,7 +87,9 @@ def metadata(old, at):
     head, description = old.decode("utf-8").split("\n\n", 1)
     if at is not None and "\nProject-URL: Repository," not in head:
         head += f"\nProject-URL: Repository, {at}\nProject-URL: Changelog, {at}/blob/v{version()}/CHANGELOG.md"
-    return f"{head}\n\n{elsewhere(description, at)}".encode("utf-8")
+    page = elsewhere(description, at)
+    has_no_scripts(page)
+    return f"{head}\n\n{page}".encode("utf-8")
 
 
 def into_wheel(path, at):
@@ -100,8 +122,12 @@ def into_source(path, at):
     with tarfile.open(path) as old, tarfile.open(fileobj=made, mode="w:gz") as new:
         for entry in old:
             data = old.extractfile(entry).read() if entry.isfile() else None
-            if pathlib.PurePosixPath(entry.name).parts[1:] == ("PKG-INFO",):
+            inside = pathlib.PurePosixPath(entry.name).parts[1:]
+            if inside == ("PKG-INFO",):
                 data = metadata(data, at)
+            elif inside == ("README.md",):
+                data = elsewhere(data.decode("utf-8"), at).encode("utf-8")
+            if data is not None:
                 entry.size = len(data)
             new.addfile(entry, io.BytesIO(data) if data is not None else None)
     path.write_bytes(made.getvalue())
@@ -122,8 +148,10 @@ def main(files):
         elif file.name.endswith(".tar.gz"):
             into_source(file, at)
         else:
-            page = (ROOT / file.name).read_text(encoding="utf-8")
-            file.write_text(elsewhere(page, at), encoding="utf-8")
+            page = elsewhere((ROOT / file.name).read_text(encoding="utf-8"), at)
+            if file.name == "README.md":
+                has_no_scripts(page)
+            file.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
