@@ -35,7 +35,7 @@ def draw(rows):
         f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">',
         STYLE,
         f'<rect class="ground" width="{width}" height="{height}"/>',
-        f'<text x="{NAMES}" y="16" font-weight="bold">How many times faster than the peer</text>',
+        f'<text x="10" y="16" font-weight="bold">How many times faster than the peer</text>',
         f'<rect x="{NAMES + 255}" y="6" width="12" height="12" fill="{OURS}"/>',
         f'<text x="{NAMES + 271}" y="16">faster</text>',
         f'<rect x="{NAMES + 320}" y="6" width="12" height="12" fill="{THEIRS}"/>',
