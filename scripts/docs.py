@@ -15,9 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 #: Pages of the root, whose links begin there.
 OF_ROOT = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
 
-#: The languages of mdBook's highlight.js that the pages have blocks of, and how blocks of others are shown.
-LANGUAGES = {"console", "cpp", "json", "python", "rust", "sh", "text", "toml", "yaml"}
-SHOWN_AS = {"inv": "text", "metal": "cpp", "wgsl": "text"}
+#: The languages of mdBook's highlight.js that the pages have blocks of, and how blocks of others are shown. Those of
+#: the text form have a mark for docs/inv.js.
+LANGUAGES = {"console", "cpp", "json", "python", "rust", "sh", "text", "text,inv", "toml", "yaml"}
+SHOWN_AS = {"inv": "text,inv", "metal": "cpp", "wgsl": "text"}
 
 RUST = """# Rust API
 

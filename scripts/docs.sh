@@ -46,6 +46,8 @@ python3 scripts/contrast.py "$book"/site/css/variables*.css "$book"/site/css/chr
 # Debian's mdBook has no fonts, and its pages name their sheet all the same: those of the system it is, then.
 mkdir -p "$book/site/fonts"
 [ -e "$book/site/fonts/fonts.css" ] || : > "$book/site/fonts/fonts.css"
+# The list of crates is of all that lie there: none of an earlier `cargo doc` shall be among them.
+rm -rf "${CARGO_TARGET_DIR:-target}/doc"
 cargo doc -q --workspace --no-deps --exclude invar-bench --exclude invar-conformance
 rm -rf "$book/site/rustdoc"
 cp -r "${CARGO_TARGET_DIR:-target}/doc" "$book/site/rustdoc"

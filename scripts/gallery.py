@@ -49,7 +49,7 @@ def kernel(file, function):
     text = (ROOT / "examples" / file).read_text(encoding="utf-8")
     if function is None:
         # Without what comes behind the last kernel: how to run it.
-        return "text", text[: text.rindex("\n}") + 2].strip()
+        return "inv", text[: text.rindex("\n}") + 2].strip()
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             lines = text.splitlines()[node.decorator_list[0].lineno - 1 : node.end_lineno]
