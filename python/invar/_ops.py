@@ -152,8 +152,10 @@ def _function(row):
                 return elementwise(function, *args)
             values, weak = _operands(name, kinds, args)
             result = op(name, values)
-            if weak and result.type == values[0].type:
+            if values and result.type == values[0].type:
                 result.weak = weak
+                # The smaller of a length and a number meets other numbers as a length does.
+                result.is_length = any(isinstance(x, Value) and x.is_length for x in args)
             return result
 
     function.__name__ = function.__qualname__ = name

@@ -424,7 +424,13 @@ def beside(condition, choices, what):
 
 
 class NoAttributeError(KernelError, AttributeError):
-    """Something of a kernel has no such attribute."""
+    """Something of a kernel has no such attribute. ``hasattr`` of the author's helpers takes no other exception for
+    that; it is told as the one that authors can name."""
+
+    __module__ = "invar"
+
+
+NoAttributeError.__name__ = NoAttributeError.__qualname__ = "KernelError"
 
 
 def no_attribute(what, name, advice):

@@ -30,6 +30,22 @@ def test_the_length_of_a_buffer_meets_integers_of_any_type():
     assert "cast u64 %i" in k.ir
 
 
+def test_the_smaller_of_a_length_and_a_number_meets_integers_of_any_type():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32], m: iv.Scalar[iv.u32]):
+        i = iv.thread_position_in_grid("x")
+        j = iv.min(i + 2, len(x) - 1)
+        if j < m:
+            out[i] = x[j]
+        elif iv.clamp(i, m - 1, len(x) - 1) == m - 1:
+            out[i] = x[iv.max(j, m)]
+
+    x = np.arange(6, dtype=np.float32)
+    out = np.full(6, -1, np.float32)
+    k[6, 6](x, out, 5)
+    assert out.tolist() == [2, 3, 4, 5, 5, -1]
+
+
 def test_an_element_by_two_indices_of_a_shape():
     @iv.kernel
     def transposed(x: iv.Buffer[iv.f32, (None, 6)], out: iv.Buffer[iv.f32, (6, 4)]):

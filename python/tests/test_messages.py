@@ -7,6 +7,7 @@ import contextlib
 import dis
 import math
 import re
+import traceback
 
 import numpy as np
 import pytest
@@ -922,3 +923,15 @@ def test_a_traced_value_is_no_key():
     for kernel in (looked_up, counted):
         with pytest.raises(iv.KernelError, match="a traced i32 cannot be a key of a dict or set"):
             kernel.ir
+
+
+def test_a_missing_attribute_is_told_as_an_error_that_authors_can_name():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32]):
+        x[0] = x[0].foo
+
+    with pytest.raises(iv.KernelError) as raised:
+        k[1, 1](np.zeros(1, np.float32))
+    told = traceback.format_exception_only(raised.type, raised.value)[0]
+    assert told.startswith("invar.KernelError: f32 has no `foo`"), told
+    assert isinstance(raised.value, AttributeError)
