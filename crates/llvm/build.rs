@@ -8,6 +8,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "libraries.rs"]
+mod libraries;
 #[path = "no_llvm.rs"]
 mod no_llvm;
 
@@ -25,12 +27,9 @@ const COMPONENTS: [&str; 7] = [
     "bitwriter",
 ];
 
-/// Libraries of the system that LLVM's own need, where they are part of what is linked. Others serve parts
-/// of LLVM that are not: solvers and readers of other formats.
-const SYSTEM: [&str; 2] = ["z", "zstd"];
-
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=libraries.rs");
     println!("cargo::rerun-if-changed=no_llvm.rs");
     println!("cargo::rerun-if-env-changed=INVAR_LLVM_CONFIG");
     if env::var_os("CARGO_FEATURE_STATIC").is_some()
@@ -44,10 +43,8 @@ fn link() -> Result<(), String> {
     let config = Config::find()?;
     let mut components = vec!["--link-static", "--libnames"];
     components.extend(COMPONENTS);
-    println!(
-        "cargo::rustc-link-search=native={}",
-        config.ask(&["--libdir"])?
-    );
+    let folder = PathBuf::from(config.ask(&["--libdir"])?);
+    println!("cargo::rustc-link-search=native={}", folder.display());
     for file in config.ask(&components)?.split_whitespace() {
         let stem = file.strip_suffix(".a").or(file.strip_suffix(".lib"));
         let stem =
@@ -61,20 +58,25 @@ fn link() -> Result<(), String> {
     components[1] = "--system-libs";
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     let msvc = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|kind| kind == "msvc");
-    for library in config.ask(&components)?.split_whitespace() {
+    // Where Microsoft's linker looks too.
+    let listed = env::var_os("LIB").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::iter::once(folder.clone())
+        .chain(env::split_paths(&listed))
+        .collect();
+    for given in config.ask(&components)?.split_whitespace() {
         if msvc {
-            let name = library.strip_suffix(".lib").unwrap_or(library);
-            // By its path, if it is none of the system's.
-            let path = Path::new(name);
-            match (path.parent(), path.file_name()) {
-                (Some(folder), Some(name)) if !folder.as_os_str().is_empty() => {
+            if let Some(library) = libraries::of_windows(given, &folders) {
+                if let Some(folder) = library.folder {
                     println!("cargo::rustc-link-search=native={}", folder.display());
-                    println!("cargo::rustc-link-lib={}", name.display());
                 }
-                _ => println!("cargo::rustc-link-lib={name}"),
+                println!("cargo::rustc-link-lib={}", library.name);
             }
-        } else if let Some(name) = system_library(library) {
-            link_system(name);
+        } else if let Some(name) = libraries::of_unix(given) {
+            match os.as_str() {
+                // Others have it not, and a library of Homebrew's must not be loaded by what is given to them.
+                "macos" if name != "z" => link_archive(&folder, name)?,
+                _ => link_system(name),
+            }
         }
     }
     match os.as_str() {
@@ -86,14 +88,21 @@ fn link() -> Result<(), String> {
     Ok(())
 }
 
-/// The library's name, if it is one of those that are needed: of `-lz`, or of a path to `libz.so`.
-fn system_library(given: &str) -> Option<&'static str> {
-    let file = Path::new(given).file_name()?.to_str()?;
-    let name = match file.strip_prefix("-l") {
-        Some(name) => name,
-        None => file.strip_prefix("lib")?.split('.').next()?,
-    };
-    SYSTEM.into_iter().find(|known| *known == name)
+/// Makes an archive a part of this crate, for by its name a linker of Apple's takes the library beside it, if
+/// it looks there at all.
+fn link_archive(libraries: &Path, name: &str) -> Result<(), String> {
+    let archive = libraries::archive_near(libraries, name).ok_or_else(|| {
+        format!(
+            "LLVM needs lib{name}.a, which is in none of the folders above {}: `brew install {name}`",
+            libraries.display()
+        )
+    })?;
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo names no OUT_DIR")?);
+    let copied = std::fs::copy(&archive, out.join(format!("lib{name}.a")));
+    copied.map_err(|error| format!("{} cannot be copied: {error}", archive.display()))?;
+    println!("cargo::rustc-link-search=native={}", out.display());
+    println!("cargo::rustc-link-lib=static={name}");
+    Ok(())
 }
 
 /// Links a library of the system: its archive, where the C++ compiler knows one.
