@@ -696,9 +696,14 @@ class Launch:
         device: Device | str | None = None,
         constants: Mapping[str, Any] | None = None,
         time_limit: float | None = None,
+        prove: builtins.bool = False,
         **kwargs: Any,
     ) -> Prepared:
-        """The launch with its arguments converted once, for loops: call what this gives."""
+        """The launch with its arguments converted once, for loops: call what this gives.
+
+        ``prove`` has the device prove first in which launches no access can be out of bounds: they run code
+        without bounds checks. That takes up to some seconds, once for a kernel and device.
+        """
 
 class Prepared:
     """A launch that is ready to run, as often as it is called."""
@@ -726,11 +731,12 @@ def bench(
     warmup: int = 3,
     device: Device | str | None = None,
     constants: Mapping[str, Any] | None = None,
+    prove: builtins.bool = False,
 ) -> Callable[..., BenchResult]:
     """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
 
     The arrays are those passed, so a kernel that changes its input runs on what it left. A kernel that
-    has a threadgroup size of its own needs none here.
+    has a threadgroup size of its own needs none here. ``prove`` is that of prepared launches.
     """
 
 def check(

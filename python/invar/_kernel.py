@@ -131,13 +131,13 @@ class Compiled:
 
     source = source
 
-    def program(self, device, constants=(), time_limit=None):
+    def program(self, device, constants=(), time_limit=None, prove=False):
         """The program for a device and values of function constants: names, types and bits."""
-        key = (device, *constants) if constants else device
+        key = (device, prove, *constants) if constants or prove else device
         found = self._programs.get(key)
         if found is None:
             compile = device._inner.compile
-            found = asked(compile, self.module, self.name, list(constants), time_limit)
+            found = asked(compile, self.module, self.name, list(constants), time_limit, prove)
             self._programs[key] = found
         return found
 

@@ -27,7 +27,7 @@ __all__ = (
 ).split()
 
 #: Names that keyword arguments of a launch have, so no parameter of a kernel may.
-OPTIONS = ("device", "constants", "time_limit", "copy")
+OPTIONS = ("device", "constants", "time_limit", "copy", "prove")
 
 
 # ---- devices ----
@@ -312,11 +312,11 @@ class Launch:
     def __repr__(self):
         return f"<launch of {self.kernel.__name__}>"
 
-    def _program(self, compiled, device, constants, time_limit):
+    def _program(self, compiled, device, constants, time_limit, prove=False):
         named = compiled.named(constants) if constants else ()
         if device.__class__ is not Device:
             device = device_of(device)
-        return compiled.program(device, named, time_limit)
+        return compiled.program(device, named, time_limit, prove)
 
     def _ready(self, args, kwargs, device, constants, copy, time_limit):
         compiled, bound = self.kernel.for_arguments(args, kwargs)
@@ -368,9 +368,14 @@ class Launch:
         device: Device | str | None = None,
         constants: Mapping[str, Any] | None = None,
         time_limit: float | None = None,
+        prove: bool = False,
         **kwargs: Any,
     ) -> Prepared:
-        """The launch with its arguments converted once, for loops: call what this gives."""
+        """The launch with its arguments converted once, for loops: call what this gives.
+
+        ``prove`` has the device prove first in which launches no access can be out of bounds: they run code
+        without bounds checks. That takes up to some seconds, once for a kernel and device.
+        """
         _graphs.leave()
         if "copy" in kwargs:
             raise ArgumentError(
@@ -378,7 +383,9 @@ class Launch:
                 "place, each time; pass np.ascontiguousarray(...) of them"
             )
         compiled, bound = self.kernel.for_arguments(args, kwargs)
-        program = self._program(compiled, device, constants, _limit(time_limit))
+        if type(prove) is not bool:
+            raise ArgumentError(f"prove={prove!r}: write True or False")
+        program = self._program(compiled, device, constants, _limit(time_limit), prove)
         return Prepared(self, compiled, program, bound, time_limit)
 
 
@@ -475,11 +482,12 @@ def bench(
     warmup: int = 3,
     device: Device | str | None = None,
     constants: Mapping[str, Any] | None = None,
+    prove: bool = False,
 ) -> Callable[..., BenchResult]:
     """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
 
     The arrays are those passed, so a kernel that changes its input runs on what it left. A kernel that
-    has a threadgroup size of its own needs none here.
+    has a threadgroup size of its own needs none here. ``prove`` is that of prepared launches.
     """
     threadgroup = _threadgroup_of(kernel, threadgroup)
     for name, n, least in (("runs", runs, 1), ("warmup", warmup, 0)):
@@ -490,7 +498,7 @@ def bench(
     def run(*args: Any, **kwargs: Any) -> BenchResult:
         _graphs.leave()
         ready = kernel[grid, threadgroup].prepare(
-            *args, device=device, constants=constants, **kwargs
+            *args, device=device, constants=constants, prove=prove, **kwargs
         )
         for _ in range(warmup):
             ready()

@@ -54,6 +54,37 @@ def test_what_is_compiled_for_each_value_is_proved_for_one():
         iv.prove(scale.ir)
 
 
+def test_launches_of_what_is_proved_leave_the_same_arrays():
+    x = numpy.arange(1, 101, dtype=numpy.float32)
+    for device in iv.devices():
+        if device.name == "checked":
+            continue
+        # Within the conditions, and beyond one end or the other: 0 (B1), and nothing (B2).
+        for length, grid in [(100, 100), (64, 40), (99, 100), (120, 110)]:
+            outs = []
+            for prove in [False, True]:
+                out = numpy.full(length, 7, numpy.float32)
+                scale[grid, 32].prepare(x, out, 2.0, device=device, prove=prove)()
+                outs.append(out)
+            places = numpy.arange(length)
+            expected = numpy.where(places < grid, numpy.where(places < 100, 2 * places + 2, 0), 7)
+            assert (outs[0] == expected).all() and (outs[1] == expected).all(), (device, length, grid)
+
+
+def test_what_a_proof_saves_is_measured():
+    x, out = numpy.ones(64, numpy.float32), numpy.zeros(64, numpy.float32)
+    measured = iv.bench(scale, grid=64, threadgroup=32, runs=3, prove=True)(x, out, 3.0)
+    assert len(measured.times) == 3 and (out == 3).all()
+
+
+def test_a_proof_is_asked_for_with_a_word_and_not_of_the_checked_device():
+    x, out = numpy.ones(64, numpy.float32), numpy.zeros(64, numpy.float32)
+    with pytest.raises(iv.ArgumentError, match="prove=1: write True or False"):
+        scale[64, 32].prepare(x, out, 3.0, prove=1)
+    with pytest.raises(iv.Error, match="a proof saves nothing on the device `checked`"):
+        scale[64, 32].prepare(x, out, 3.0, device="checked", prove=True)
+
+
 @iv.kernel
 def gather(x: iv.Buffer[iv.f32], index: iv.Buffer[iv.u32], y: iv.Buffer[iv.f32]):
     iv.requires("grid.x <= length(index)")

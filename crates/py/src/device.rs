@@ -163,8 +163,9 @@ impl Device {
         Ok(Memory { buffer })
     }
 
-    /// Compiles a kernel of a module, within about as many seconds as a launch may take.
-    #[pyo3(signature = (module, kernel, constants, time_limit=None))]
+    /// Compiles a kernel of a module, within about as many seconds as a launch may take. `prove`: launches that a proof
+    /// says are in bounds run code without bounds checks.
+    #[pyo3(signature = (module, kernel, constants, time_limit=None, prove=false))]
     fn compile(
         &self,
         py: Python<'_>,
@@ -172,10 +173,12 @@ impl Device {
         kernel: &str,
         constants: Vec<(String, String, u64)>,
         time_limit: Option<f64>,
+        prove: bool,
     ) -> PyResult<Program> {
         let options = CompileOptions {
             constants: named_constants(constants)?,
             time_limit: time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            prove,
             ..CompileOptions::default()
         };
         let verified = module.verified()?;
