@@ -822,7 +822,8 @@ impl Vocabulary {
             }
         }
         for n in &self.scalars {
-            for c in self.constants.iter().filter(|c| **c < 2048) {
+            // Multiples of more may be multiples of less: those ask more.
+            for c in self.constants.iter().rev().filter(|c| **c < 2048) {
                 found.push(Condition::Multiple(*n, *c));
             }
         }

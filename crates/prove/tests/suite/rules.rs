@@ -78,6 +78,34 @@ fn conditions_are_those_that_are_printed() {
     assert_eq!(inferred(&beyond).verdict, Verdict::Broken);
 }
 
+/// Multiples of 56 are multiples of 8: what is enough is asked for.
+#[test]
+fn of_multiples_the_least_is_a_condition() {
+    let report = inferred(
+        "kernel @k(%x: device read u32, %y: device write u32, %n: u32) threadgroup(8) {
+            %g = threadgroup_position_in_grid x
+            %t = thread_position_in_threadgroup x
+            %i = thread_position_in_grid x
+            %zero = const u32 0
+            %eight = const u32 8
+            %far = const u32 56
+            %sum = for %k = %zero to %n step %eight carry(%a = %zero) {
+                %at = add %k, %t
+                %v = load %x[%at]
+                %b = add %a, %v
+                yield %b
+            }
+            %c = add %sum, %far
+            store %y[%i], %c
+        }
+        ; run: @k(x = zeros(56), y = zeros(8), n = 56) grid(8)
+        ",
+    );
+    assert_eq!(report.verdict, Verdict::Proved);
+    let multiples: Vec<&String> = report.texts.iter().filter(|t| t.contains('%')).collect();
+    assert_eq!(multiples, ["n % 8 == 0"], "{:?}", report.texts);
+}
+
 #[test]
 fn an_index_into_an_element_is_looked_at_by_itself() {
     let source = "struct @Triple { v: u32[3] }
