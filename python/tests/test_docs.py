@@ -8,13 +8,14 @@ import io
 import linecache
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:```(?:text|inv)\n(.*?)^```\n)?", re.M | re.S)
 
 
 def blocks(text):
@@ -42,11 +43,26 @@ def test_documents_run_as_written(document, least, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile("\n" * start + code, name, "exec"), scope)
         if expected is not None and os.environ.get("BLESS"):
-            block = f"{code}```\n```text\n"
-            text = text.replace(block + expected, block + printed.getvalue().rstrip() + "\n")
+            for language in ("text", "inv"):
+                block = f"{code}```\n```{language}\n"
+                text = text.replace(block + expected, block + printed.getvalue().rstrip() + "\n")
         elif expected is not None:
             assert printed.getvalue().rstrip() == expected.rstrip(), f"line {start} of {document}"
         count += 1
     assert count >= least
     if os.environ.get("BLESS"):
         (ROOT / document).write_text(text)
+
+
+def test_the_page_of_packages_sends_nobody_to_what_they_lack(tmp_path):
+    page = tmp_path / "README.md"
+    script = [sys.executable, str(ROOT / "scripts" / "readme.py"), str(page)]
+    for address in ("https://example.com/invar", ""):
+        # An address that is none hides the one that the repository may have.
+        env = {**os.environ, "INVAR_REPOSITORY": address or "none"}
+        made = subprocess.run(script, env=env, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr
+        text = page.read_text(encoding="utf-8")
+        assert "\n## Install\n\n`pip install invar-lang` " in text
+        assert "<!--" not in text and "scripts/" not in text
+        assert ("https://example.com/invar/blob/v" in text) == bool(address)
