@@ -616,11 +616,19 @@ fn clauses(p: &mut Parser<'_>, case: &mut RunCase, in_program: bool) -> Parsed<(
     let mut seen: Vec<&str> = Vec::new();
     while let Some(word) = p.word() {
         let known = WORDS.contains(&word);
-        if p.at_line_start() && !(known && p.followed_by("(")) || in_program && word == "then" {
+        let then = word == "then" && (!p.at_line_start() || p.followed_by_global());
+        let begins = known && p.followed_by("(") || then;
+        if p.at_line_start() && !begins || in_program && word == "then" {
             break;
         }
         if !known {
-            let help = "the clauses are grid, groups, threadgroup, const, simdgroup and seed";
+            let help = match then {
+                true => {
+                    "kernels run one after the other in a program, as in `; program: x = iota(8) \
+                     then @a(x = x) grid(8) then @b(x = x) grid(8)`"
+                }
+                false => "the clauses are grid, groups, threadgroup, const, simdgroup and seed",
+            };
             return p.unknown(Rule::Syntax, "clause", word, WORDS, help);
         }
         // One of `grid` and `groups`.

@@ -474,7 +474,7 @@ impl<'p, 'a> Body<'p, 'a> {
             let next_kernel = matches!(self.parser.word(), Some("kernel" | "struct"))
                 && self.parser.at_line_start();
             if next_kernel || self.parser.token.kind == Kind::End {
-                let at = self.parser.token.span();
+                let at = self.parser.here();
                 if self.unclosed != Some(at.start) {
                     self.unclosed = Some(at.start);
                     let message = format!("expected `}}`, found {}", self.parser.token.describe());

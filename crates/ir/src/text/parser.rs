@@ -243,10 +243,19 @@ impl<'a> Parser<'a> {
         self.unexpected_here(expected)
     }
 
+    /// The token at hand; at the end of the text the place behind what is there, for the text may end with a line
+    /// that is empty.
+    pub fn here(&self) -> Span {
+        match self.token.kind {
+            Kind::End => span(self.last, self.last),
+            _ => self.token.span(),
+        }
+    }
+
     /// Records that something else was expected in the place of the token at hand.
     pub fn unexpected_here<T>(&mut self, expected: &str) -> Parsed<T> {
         let message = format!("expected {expected}, found {}", self.token.describe());
-        let mut error = Diagnostic::error(Rule::Syntax, self.token.span(), message);
+        let mut error = Diagnostic::error(Rule::Syntax, self.here(), message);
         if let Some(help) = self.hint(expected) {
             error = error.help(help);
         }

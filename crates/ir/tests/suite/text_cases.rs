@@ -268,7 +268,19 @@ fn a_broken_program_is_an_error() {
         ),
         (
             "; run: @k() grid(1) then @l() grid(1)",
-            "error[syntax] at 1:21: there is no clause `then`; the clauses are grid, groups, threadgroup, const, simdgroup and seed",
+            "error[syntax] at 1:21: there is no clause `then`; kernels run one after the other in a program, as in `; program: x = iota(8) then @a(x = x) grid(8) then @b(x = x) grid(8)`",
+        ),
+        (
+            "; run: @k() grid(1)\n;   then @l() grid(1)",
+            "error[syntax] at 2:5: there is no clause `then`; kernels run one after the other in a program, as in `; program: x = iota(8) then @a(x = x) grid(8) then @b(x = x) grid(8)`",
+        ),
+        (
+            "; program: x = iota(4) then @k(x = [\n",
+            "error[syntax] at 1:37: expected a number, `true`, `false`, `inf` or `nan`, found the end of the text",
+        ),
+        (
+            "; run: @k()  \n",
+            "error[syntax] at 1:12: expected `grid(..)` or `groups(..)`, found the end of the text",
         ),
     ] {
         let errors = match text::programs(directive) {
