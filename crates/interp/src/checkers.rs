@@ -61,6 +61,8 @@ struct Found {
     message: String,
     count: u64,
     object: Option<u32>,
+    /// Whether it is a load.
+    loads: bool,
 }
 
 impl Observer for OutOfBoundsAccesses {
@@ -121,6 +123,7 @@ impl Observer for OutOfBoundsAccesses {
                 message,
                 count: 0,
                 object: event.object,
+                loads: event.load,
             }
         });
         found.count = found.count.saturating_add(event.count);
@@ -166,6 +169,7 @@ impl OutOfBoundsAccesses {
                     message,
                     count,
                     object,
+                    loads,
                 } = found;
                 let more = match count {
                     1 => String::new(),
@@ -180,10 +184,13 @@ impl OutOfBoundsAccesses {
                     return (object, found);
                 }
                 let found = Diagnostic::error(Rule::OutOfBounds, span, format!("{message}{more}"));
-                let found = found.help(
-                    "guard the access or size the buffer; if it is meant, say \
-                     `allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)` on the kernel",
-                );
+                let meant = match loads {
+                    true => "`allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)`",
+                    false => "`allow(out_of_bounds_stores)` or `allow(out_of_bounds_loads)`",
+                };
+                let found = found.help(format!(
+                    "guard the access or size the buffer; if it is meant, say {meant} on the kernel"
+                ));
                 (object, found)
             })
             .collect()

@@ -46,11 +46,15 @@ use invar_ir::{
 };
 use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue, bf16, f16};
 
+use crate::build_closures::Closures;
 pub use crate::build_textures::{How, SamplerParam, Texture, TextureIn, TextureOut};
 use crate::kernel::{Constant, IntoDispatch, Launched, Stored, reported, value};
 
 /// Makes one kernel.
-pub struct Builder(RefCell<Inner>);
+pub struct Builder {
+    inner: RefCell<Inner>,
+    closures: Closures,
+}
 
 struct Inner {
     builder: KernelBuilder,
@@ -131,7 +135,10 @@ impl Builder {
         inner.stand(Location::caller());
         let span = inner.builder.span();
         inner.builder.kernel_mut().span = span;
-        Builder(RefCell::new(inner))
+        Builder {
+            inner: RefCell::new(inner),
+            closures: Closures::of_a_new_kernel(),
+        }
     }
 
     /// The kernel as it is by now.
@@ -140,7 +147,7 @@ impl Builder {
     /// Inside of [`Builder::with`].
     #[track_caller]
     fn inner(&self) -> RefMut<'_, Inner> {
-        match self.0.try_borrow_mut() {
+        match self.inner.try_borrow_mut() {
             Ok(inner) => inner,
             Err(_) => panic!(
                 "inside of `Builder::with` a kernel is built by what the closure is given: call the \
@@ -155,6 +162,42 @@ impl Builder {
         let mut inner = self.inner();
         inner.stand(Location::caller());
         f(&mut inner.builder)
+    }
+
+    /// Does something that threads see. In a closure of another kernel, outside of all of this kernel's own, that is
+    /// an error: what the other kernel decides there does not hold in this one.
+    #[track_caller]
+    pub(crate) fn acts<R>(&self, what: &str, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
+        if let Some(around) = self.closures.of_another() {
+            let mut inner = self.inner();
+            inner.stand(Location::caller());
+            let message = format!(
+                "this {what} of kernel `{}` stands in a closure of kernel `{around}`, whose branches and loops are \
+                 none of it",
+                inner.name()
+            );
+            let help = "put it into a closure of its own kernel, or outside of the other one's";
+            let error = Diagnostic::error(Rule::UndefinedName, inner.builder.span(), message);
+            inner.builder.error(error.help(help));
+        }
+        self.at(f)
+    }
+
+    /// Makes a parameter; one of a name that another one has is an error.
+    #[track_caller]
+    pub(crate) fn parameter<R>(&self, name: &str, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
+        self.at(|k| {
+            let earlier = k.kernel().params.iter().find(|p| *p.name == *name);
+            if let Some(earlier) = earlier.map(|p| p.span) {
+                let message = format!("two parameters are called `{name}`");
+                let error = Diagnostic::error(Rule::DuplicateName, k.span(), message);
+                let error = error.and(earlier, "the first one");
+                k.error(error.help(
+                    "launches and requirements know them by their names: give it another one",
+                ));
+            }
+            f(k)
+        })
     }
 
     /// The kernel's name.
@@ -292,19 +335,19 @@ impl Builder {
     /// A buffer parameter in `device` memory.
     #[track_caller]
     pub fn buffer(&self, name: &str, access: Access, element: impl Into<ElementType>) -> Array<'_> {
-        self.array(self.at(|k| k.buffer(name, access, element)))
+        self.array(self.parameter(name, |k| k.buffer(name, access, element)))
     }
 
     /// A buffer parameter in `constant` memory.
     #[track_caller]
     pub fn constant_buffer(&self, name: &str, element: impl Into<ElementType>) -> Array<'_> {
-        self.array(self.at(|k| k.constant_buffer(name, element)))
+        self.array(self.parameter(name, |k| k.constant_buffer(name, element)))
     }
 
     /// A parameter passed by value.
     #[track_caller]
     pub fn scalar(&self, name: &str, ty: impl Into<Type>) -> Value<'_> {
-        self.value(self.at(|k| k.scalar(name, ty)))
+        self.value(self.parameter(name, |k| k.scalar(name, ty)))
     }
 
     /// An array that the threads of a threadgroup share, of zeros at first (I2).
@@ -367,7 +410,7 @@ impl Builder {
     /// Makes the threads of a scope wait for each other and orders spaces (O2).
     #[track_caller]
     pub fn barrier(&self, scope: Scope, spaces: Spaces) {
-        self.at(|k| k.barrier(scope, spaces));
+        self.acts("barrier", |k| k.barrier(scope, spaces));
     }
 
     // ---- control flow ----
@@ -376,7 +419,10 @@ impl Builder {
     #[track_caller]
     fn region<'k>(&'k self, body: impl FnOnce() -> Vec<Value<'k>>) -> invar_ir::Region {
         self.at(|k| k.open_region(&[]));
-        self.end(body())
+        let inside = self.closures.enter(self.name());
+        let values = body();
+        drop(inside);
+        self.end(values)
     }
 
     #[track_caller]
@@ -443,7 +489,10 @@ impl Builder {
             k.open_region(&inside)
         });
         let params: Vec<Value<'k>> = params.into_iter().map(|id| self.value(id)).collect();
-        let body = self.end(body(params[0], &params[1..]));
+        let inside = self.closures.enter(self.name());
+        let next = body(params[0], &params[1..]);
+        drop(inside);
+        let body = self.end(next);
         let kind = invar_ir::InstKind::For {
             lower,
             upper,
@@ -467,7 +516,10 @@ impl Builder {
         let types: Vec<Type> = self.at(|k| init.iter().map(|id| k.ty(*id)).collect());
         let params = self.at(|k| k.open_region(&types));
         let params: Vec<Value<'k>> = params.into_iter().map(|id| self.value(id)).collect();
-        let body = self.end(body(&params));
+        let inside = self.closures.enter(self.name());
+        let next = body(&params);
+        drop(inside);
+        let body = self.end(next);
         let init = invar_ir::Values::from_vec(init);
         let results = self.at(|k| k.push(invar_ir::InstKind::Loop { init, body }, &types));
         results.into_iter().map(|id| self.value(id)).collect()
@@ -500,7 +552,7 @@ impl Builder {
     /// # Errors
     /// All that is wrong with it, as a report with the lines of Rust that built it.
     pub fn finish(self) -> Result<Verified, Error> {
-        let Inner { mut builder, files } = self.0.into_inner();
+        let Inner { mut builder, files } = self.inner.into_inner();
         let sources: Vec<Source> = files
             .iter()
             .map(|(name, lines)| Source {
@@ -755,7 +807,7 @@ impl<'k> Array<'k> {
         let place = self.place(index);
         let value = value.value_in(self.kernel);
         let value = self.kernel.own(value);
-        self.kernel.at(|k| k.store(place, value));
+        self.kernel.acts("store", |k| k.store(place, value));
     }
 
     /// How many elements are bound to it, as `u64`: of a parameter.
@@ -776,7 +828,9 @@ impl<'k> Array<'k> {
         scope: Scope,
     ) -> Vec<Value<'k>> {
         let (place, args) = (self.place(index), self.kernel.owns(args));
-        let results = self.kernel.at(|k| k.atomic(op, place, &args, order, scope));
+        let results = self.kernel.acts("atomic operation", |k| {
+            k.atomic(op, place, &args, order, scope)
+        });
         results
             .into_iter()
             .map(|id| self.kernel.value(id))

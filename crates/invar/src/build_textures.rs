@@ -47,7 +47,7 @@ impl Builder {
     pub fn texture(&self, name: &str, ty: TextureType) -> Texture<'_> {
         Texture {
             kernel: self,
-            memory: self.at(|k| k.texture(name, ty)),
+            memory: self.parameter(name, |k| k.texture(name, ty)),
         }
     }
 
@@ -56,7 +56,7 @@ impl Builder {
     pub fn sampler(&self, name: &str) -> SamplerParam<'_> {
         SamplerParam {
             kernel: self,
-            source: self.at(|k| k.sampler(name)),
+            source: self.parameter(name, |k| k.sampler(name)),
             offset: [0; 3],
         }
     }
@@ -130,7 +130,12 @@ impl<'k> Texture<'k> {
     #[track_caller]
     fn call(self, function: TextureFunction, args: &[Value<'_>]) -> Option<Value<'k>> {
         let args = self.kernel.owns(args);
-        let made = (self.kernel).at(|k| k.texture_function(self.memory, function, &args));
+        let made = match function {
+            TextureFunction::Write => (self.kernel).acts("write to a texture", |k| {
+                k.texture_function(self.memory, function, &args)
+            }),
+            _ => (self.kernel).at(|k| k.texture_function(self.memory, function, &args)),
+        };
         match made {
             Some(id) => Some(self.kernel.value(id)),
             None => None,
@@ -269,8 +274,9 @@ impl<'k> Texture<'k> {
             width: Width::One,
             path: at[1..].iter().map(|value| Step::Index(*value)).collect(),
         };
-        let results =
-            (self.kernel).at(|k| k.atomic(op, place, &args, Order::Relaxed, Scope::Device));
+        let results = (self.kernel).acts("atomic operation", |k| {
+            k.atomic(op, place, &args, Order::Relaxed, Scope::Device)
+        });
         results
             .into_iter()
             .map(|id| self.kernel.value(id))

@@ -29,6 +29,7 @@
 //! Programs that generate kernels use [`build`].
 
 pub mod build;
+mod build_closures;
 mod build_textures;
 #[cfg(feature = "cpu")]
 pub mod emit;

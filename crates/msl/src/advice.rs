@@ -71,6 +71,10 @@ mod tests {
                 "say `--allow out-of-bounds`",
             ),
             (
+                "say `allow(out_of_bounds_stores)` or `allow(out_of_bounds_loads)` on the kernel",
+                "say `--allow out-of-bounds`",
+            ),
+            (
                 "store the 0, or say `allow(uninitialised_reads)` on the kernel",
                 "store the 0, or say `--allow uninitialised-read`",
             ),

@@ -72,6 +72,10 @@ pub fn in_source(help: &str, word: impl Fn(&str) -> Option<String>) -> String {
             "`--allow out-of-bounds`",
         ),
         (
+            "`allow(out_of_bounds_stores)` or `allow(out_of_bounds_loads)` on the kernel",
+            "`--allow out-of-bounds`",
+        ),
+        (
             "`allow(uninitialised_reads)` on the kernel",
             "`--allow uninitialised-read`",
         ),

@@ -371,7 +371,9 @@ fn a_signature_s_structs_have_the_kernel_s_fields() {
 fn a_signature_has_up_to_sixteen_parameters() {
     let k = Builder::new("many");
     let x = k.buffer("x", Access::Write, Scalar::U32);
-    let numbers: Vec<_> = (0..15).map(|_| k.scalar("n", Scalar::U32)).collect();
+    let numbers: Vec<_> = (0..15)
+        .map(|i| k.scalar(&format!("n{i}"), Scalar::U32))
+        .collect();
     let sum = numbers.iter().fold(k.literal(0u32), |sum, n| sum + *n);
     x.store(k.literal(0u32), sum);
     type Sixteen = (
@@ -706,4 +708,75 @@ fn textures_samplers_and_atomics_on_texels() {
         message.contains("parameter 2 is no texture that is only read"),
         "{message}"
     );
+}
+
+#[test]
+fn two_parameters_have_two_names() {
+    use invar::ir::texture::{TextureAccess, TextureType};
+
+    let k = Builder::new("twice");
+    let y = k.buffer("x", Access::Write, Scalar::U32); // the first
+    k.scalar("x", Scalar::U32); // the second
+    k.texture("x", TextureType::d2(Scalar::F32, TextureAccess::Read)); // the third
+    k.sampler("other");
+    y.store(k.thread_position_in_grid(Dim::X), 1u32);
+    let text = k.finish().expect_err("a refusal").to_string();
+    assert_eq!(
+        text.matches("two parameters are called `x`").count(),
+        2,
+        "{text}"
+    );
+    for line in [
+        r#"let y = k.buffer("x", Access::Write, Scalar::U32); // the first"#,
+        r#"k.scalar("x", Scalar::U32); // the second"#,
+        r#"k.texture("x", TextureType::d2(Scalar::F32, TextureAccess::Read)); // the third"#,
+    ] {
+        assert!(
+            text.contains(&line_of(line)) || text.contains(line),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_store_in_a_closure_of_another_kernel_is_a_clear_error() {
+    let (a, b) = (Builder::new("a"), Builder::new("b"));
+    let x = a.buffer("x", Access::ReadWrite, Scalar::U32);
+    let (y, n) = (
+        b.buffer("y", Access::Write, Scalar::U32),
+        b.scalar("n", Scalar::U32),
+    );
+    let i = a.thread_position_in_grid(Dim::X);
+    b.if_(n.lt(4u32), || x.store(i, 1u32)); // of another one
+    b.if_(n.lt(4u32), || {
+        let c = Builder::new("c");
+        let z = c.buffer("z", Access::Write, Scalar::U32);
+        z.store(c.thread_position_in_grid(Dim::X), 1u32); // a kernel as a whole
+        assert!(c.finish().is_ok());
+        a.if_(i.lt(4u32), || x.store(i, 2u32)); // each in its own
+        y.store(b.thread_position_in_grid(Dim::X), 1u32);
+    });
+    x.store(i, 3u32); // outside again
+    let text = a.finish().expect_err("a refusal").to_string();
+    let what = "this store of kernel `a` stands in a closure of kernel `b`";
+    assert_eq!(text.matches("error").count(), 1, "{text}");
+    assert!(text.contains(what), "{text}");
+    let line = line_of("b.if_(n.lt(4u32), || x.store(i, 1u32)); // of another one");
+    assert!(text.contains(&line), "{text}");
+    assert!(b.finish().is_ok(), "the other one is whole");
+}
+
+#[test]
+fn a_side_of_a_branch_that_gives_too_little_is_told_of_sides() {
+    let k = Builder::new("sides");
+    let y = k.buffer("y", Access::Write, Scalar::U32);
+    let n = k.scalar("n", Scalar::U32);
+    let given = k.if_values(n.lt(4u32), || vec![n], Vec::new); // nothing on one side
+    y.store(k.thread_position_in_grid(Dim::X), given[0]);
+    let text = k.finish().expect_err("a refusal").to_string();
+    assert!(
+        text.contains("give it the value that the `if` has on this side"),
+        "{text}"
+    );
+    assert!(!text.contains("to be next"), "{text}");
 }

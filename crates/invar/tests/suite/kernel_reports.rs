@@ -224,3 +224,24 @@ fn a_kernel_of_a_macro_is_shown_in_one_file() {
 fn a_call_on_the_host_panics_with_what_is_found() {
     updates(Grid::threads(4), &mut [0]);
 }
+
+#[kernel]
+fn loads_beyond(x: &[f32], y: &mut [f32]) {
+    y[0] = x[1];
+}
+
+#[kernel]
+fn stores_beyond(x: &[f32], y: &mut [f32]) {
+    y[1] = x[0];
+}
+
+#[test]
+fn what_is_meant_out_of_bounds_is_offered_as_it_is_accessed() {
+    let loads = loads_beyond::check(Grid::threads(1), &[1.0], &mut [0.0]).expect("a run");
+    let stores = stores_beyond::check(Grid::threads(1), &[1.0], &mut [0.0]).expect("a run");
+    for (found, first) in [(loads, "loads"), (stores, "stores")] {
+        let text = found.to_string();
+        let said = format!("if it is meant, say `#[kernel(allow(out_of_bounds_{first}))]`");
+        assert!(text.contains(&said), "{text}");
+    }
+}

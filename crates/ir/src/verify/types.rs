@@ -650,6 +650,9 @@ impl<'a> Walk<'a> {
             let help = match takers {
                 [] => format!("write `{word}` without values"),
                 [_] if word == "break" => "give it the result of the loop".to_string(),
+                [_] if target.carried.is_none() => {
+                    "give it the value that the `if` has on this side".to_string()
+                }
                 [one] => format!("give it what `{}` is to be next", self.name(*one)),
                 _several => format!("give `{word}` one value for each, in their order"),
             };
