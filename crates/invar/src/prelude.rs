@@ -27,7 +27,7 @@ pub use crate::kernel::{
     Texture2d, Texture2dArray, Texture2dMs, Texture2dMsArray, Texture3d, TextureBuffer,
     TextureCube, TextureCubeArray, ThreadArray, ThreadgroupArray, Val,
 };
-pub use crate::{Buffer, Device, Dispatch, Grid, PixelFormat, Texture, bf16, f16};
+pub use crate::{Buffer, Device, Dispatch, Grid, PixelFormat, Queue, Texture, bf16, f16};
 pub use invar_ir::texture::{
     Address, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler,
 };

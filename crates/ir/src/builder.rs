@@ -24,7 +24,7 @@ use crate::module::{
 };
 use crate::ops::{Imm, Op};
 use crate::place_type::place_type;
-use crate::requires::Requirement;
+use crate::requires::{Given, Requirement};
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::text::{parse_requirement, shorten};
@@ -429,8 +429,23 @@ impl KernelBuilder {
     /// # Ok::<(), Diagnostics>(())
     /// ```
     pub fn requires(&mut self, text: &str) {
+        self.requires_given(text, &[]);
+    }
+
+    /// As [`KernelBuilder::requires`], with what further names stand for.
+    ///
+    /// ```
+    /// # use invar_ir::{requires::Given, *};
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.scalar("n", Scalar::U32);
+    /// k.requires_given("n % ROW == 0", &[("ROW", Given::Number(4))]);
+    /// # let _ = n;
+    /// assert!(k.finish()?.to_string().contains("requires(%n % 4 == 0)"));
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
+    pub fn requires_given(&mut self, text: &str, given: &[(&str, Given)]) {
         let span = self.span;
-        match parse_requirement(text, &self.module, &self.kernel) {
+        match parse_requirement(text, &self.module, &self.kernel, given) {
             Ok(required) => self.kernel.requires.push(Requirement { required, span }),
             Err(why) => {
                 let message = format!("`{}` cannot be required: {why}", shorten(text));

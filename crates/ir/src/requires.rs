@@ -58,6 +58,15 @@ pub enum LaunchNumber {
     Field(u32, u32),
 }
 
+/// What a name of a host program stands for in a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A whole number, known when the kernel is made.
+    Number(i128),
+    /// A function constant, by its place.
+    Constant(u32),
+}
+
 /// A scalar that the first element of a buffer holds and that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {

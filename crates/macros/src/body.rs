@@ -941,7 +941,7 @@ impl Body {
                 BinOp::And(_) | BinOp::Or(_) => self.lazy(&value, step, &place)?,
                 _ => {
                     let here = located(begin.clone());
-                    let operand = self.expr(right)?;
+                    let operand = self.right_of(op, right)?;
                     let operand = quote_spanned!(located(right)=>
                         ::invar::kernel::at(#place, #operand));
                     quote_spanned!(here=> (#value #op #operand))
@@ -952,6 +952,25 @@ impl Body {
             return Ok(words!(({ #before #value })));
         }
         Ok(value)
+    }
+
+    /// The right side of an operator. How far a literal without a type shifts, as in Rust says nothing of the type of
+    /// what is shifted.
+    pub(crate) fn right_of(&mut self, op: &BinOp, right: &Expr) -> Result<TokenStream> {
+        let shifts = matches!(
+            op,
+            BinOp::Shl(_) | BinOp::Shr(_) | BinOp::ShlAssign(_) | BinOp::ShrAssign(_)
+        );
+        match right {
+            Expr::Lit(lit)
+                if shifts && matches!(&lit.lit, Lit::Int(n) if n.suffix().is_empty()) =>
+            {
+                attributes::none(&lit.attrs)?;
+                let place = place(lit);
+                Ok(quote_spanned!(located(lit)=> ::invar::kernel::shift_count(#lit, #place)))
+            }
+            other => self.expr(other),
+        }
     }
 
     /// `&&` and `||`: the right side is evaluated only where it decides, unless there is no difference.
@@ -1045,7 +1064,8 @@ impl Body {
         let Expr::Path(function) = &*call.func else {
             return refuse(&call.func, "a kernel calls functions by their names");
         };
-        foreign::known_function(&function.path)?;
+        let path = &function.path;
+        foreign::known_function(path)?;
         // `f32::max(a, b)` is that of the kernel's values.
         let function = match foreign::number_of(&function.path) {
             Some(number) => {
@@ -1058,6 +1078,18 @@ impl Body {
         };
         let whole = Expr::Call(call.clone());
         let args = self.arguments(&whole, call.args.iter())?;
+        // Where one does not fit, rustc tells what kernels call. What takes values of many types is left alone:
+        // `as_type::<u32>(x)`, `f32::from(x)`.
+        let says_types = |segment: &syn::PathSegment| !segment.arguments.is_none();
+        let takes_many = foreign::number_of(path).is_some() || path.segments.iter().any(says_types);
+        let args: Vec<TokenStream> = match takes_many {
+            true => args,
+            false => (args.iter().zip(&call.args))
+                .map(|(value, arg)| {
+                    quote_spanned!(located(arg)=> ::invar::kernel::Passed::passed(#value))
+                })
+                .collect(),
+        };
         let place = place(call);
         let here = located(call);
         let made = if args.is_empty() {

@@ -121,6 +121,10 @@ pub fn stand_in(item: TokenStream, error: &Error) -> TokenStream {
             type Itself = [(); { #first; 0 }];
         }
 
+        impl #impl_ ::invar::kernel::KnownSelf for #name #of #where_ {
+            type Itself = [(); { #first; 0 }];
+        }
+
         #element
     }
 }
@@ -260,6 +264,10 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
         }
 
         impl ::invar::kernel::Known for #name {
+            type Itself = #name;
+        }
+
+        impl ::invar::kernel::KnownSelf for #name {
             type Itself = #name;
         }
 

@@ -1,6 +1,6 @@
 //! What stands around a body: the signature, and what a kernel offers to the host.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
@@ -16,6 +16,7 @@ use crate::foreign::{self, Types};
 use crate::groups;
 use crate::lengths::is_zero;
 use crate::refuse::refuse;
+use crate::requires::{self, Sort, is_requirement};
 use crate::source;
 
 /// What a parameter is.
@@ -384,7 +385,7 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
                         );
                     }
                     let ones = std::iter::repeat_n(quote!(1), 3 - sizes.len());
-                    let sizes = sizes.iter().map(ToTokens::to_token_stream).chain(ones);
+                    let sizes = sizes.iter().map(thread_count).chain(ones);
                     fields
                         .extend(quote!(threadgroup: ::core::option::Option::Some([#(#sizes),*]),));
                 }
@@ -393,6 +394,7 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
                     let (Some(size), 1) = (sizes.first(), sizes.len()) else {
                         return wrong();
                     };
+                    let size = thread_count(size);
                     fields.extend(quote!(simdgroup: ::core::option::Option::Some(#size),));
                 }
                 "float_mode" => {
@@ -435,6 +437,16 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
     };
     let fields = parse.parse2(attributes)?;
     Ok(quote!(::invar::kernel::Attributes { #fields ..::invar::kernel::Attributes::NONE }))
+}
+
+/// How many threads a Rust constant of any integer type says.
+fn thread_count(size: &Expr) -> TokenStream {
+    match size {
+        Expr::Lit(_) => size.to_token_stream(),
+        // Of an integer `& !0` changes nothing, and nothing else has it.
+        _ => quote_spanned!(source::located(size)=>
+            ::invar::kernel::thread_count(((#size) & !0) as i128)),
+    }
 }
 
 /// What stands in parentheses.
@@ -570,47 +582,31 @@ fn unread(parameters: &[Parameter]) -> TokenStream {
     quote!(#(let _ = &#names;)* ::core::unreachable!())
 }
 
-fn is_requirement(attribute: &Attribute) -> bool {
-    attribute.path().is_ident("requires")
+/// What a function under `#[kernel]` requires of launches.
+#[cfg(test)]
+pub fn required(function: &ItemFn) -> Result<TokenStream> {
+    let parameters = parameters(function, &mut Types::of(&function.sig.generics))?;
+    requires::requirements(&function.attrs, &named(&parameters))
 }
 
-/// What `#[requires(...)]` below `#[kernel]` says: each requirement in the author's words, for
-/// `invar::kernel` to read.
-fn requirements(attributes: &[Attribute]) -> Result<TokenStream> {
-    let mut out = TokenStream::new();
-    for attribute in attributes.iter().filter(|a| is_requirement(a)) {
-        let syn::Meta::List(list) = &attribute.meta else {
-            return refuse(
-                attribute,
-                "what is required stands in parentheses: `#[requires(n <= length(x))]`",
-            );
+/// What requirements may name.
+fn named(parameters: &[Parameter]) -> Vec<requires::Named> {
+    let one = |parameter: &Parameter| {
+        let sort = match &parameter.kind {
+            Kind::Slice(_) | Kind::SliceMut(_) | Kind::Constants(_) | Kind::Threadgroup(_) => {
+                Sort::Buffer
+            }
+            Kind::Texture(..) => Sort::Texture,
+            Kind::Sampler(_) => Sort::Sampler,
+            Kind::Thread(ty) => Sort::NoInteger(ty.to_token_stream().to_string()),
+            Kind::Value(ty) if foreign::is_of_numbers(ty) && !foreign::is_integer(ty) => {
+                Sort::NoInteger(ty.to_token_stream().to_string())
+            }
+            Kind::Value(_) => Sort::Value,
         };
-        let words: Vec<TokenTree> = list.tokens.clone().into_iter().collect();
-        let is_comma = |word: &TokenTree| matches!(word, TokenTree::Punct(p) if p.as_char() == ',');
-        for one in words.split(is_comma).filter(|one| !one.is_empty()) {
-            let one: TokenStream = one.iter().cloned().collect();
-            let (text, place) = (one.to_string(), source::place(&one));
-            out.extend(quote!(::invar::kernel::requires(#text, #place);));
-        }
-    }
-    Ok(out)
-}
-
-/// `#[requires]` above `#[kernel]`, which reads it below.
-pub fn requires(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    const PLACE: &str =
-        "`#[requires(...)]` stands below `#[kernel]`, and says what its launches have to fulfil";
-    let mut function: ItemFn =
-        syn::parse2(item).map_err(|_| Error::new(Span::call_site(), PLACE))?;
-    let is_kernel = |attribute: &Attribute| {
-        let last = attribute.path().segments.last();
-        last.is_some_and(|last| last.ident == "kernel")
+        (parameter.name.to_string(), sort)
     };
-    if !function.attrs.iter().any(is_kernel) {
-        return Err(Error::new(Span::call_site(), PLACE));
-    }
-    function.attrs.push(parse_quote!(#[requires(#attributes)]));
-    Ok(function.into_token_stream())
+    parameters.iter().map(one).collect()
 }
 
 /// Refuses attributes that mean something of a function and nothing of a kernel.
@@ -678,6 +674,22 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     source::in_one_file(&item.clone(), || made_kernel(attributes, item))
 }
 
+/// What is wrong with a kernel, and its body behind what launches have to fulfil, which speaks of parameters.
+fn required_and_done(
+    required: Result<TokenStream>,
+    body: Result<TokenStream>,
+    parameters: &[Parameter],
+) -> (TokenStream, TokenStream) {
+    match (required, body) {
+        (Ok(required), Ok(body)) => (TokenStream::new(), quote!(#required #body)),
+        (required, body) => {
+            let errors = [required.err(), body.err()].into_iter().flatten();
+            let errors = errors.map(|error| error.to_compile_error());
+            (errors.collect(), unread(parameters))
+        }
+    }
+}
+
 fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = function_of(item, "kernel")?;
     check_signature(&function)?;
@@ -706,15 +718,11 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
         checked,
         returned,
     } = host_side(&parameters, &mut types, &scope, &device);
-    let mut declarations = declarations(&parameters, &mut types);
+    let declarations = declarations(&parameters, &mut types);
     let names = names(&parameters);
     let body = Body::of_kernel(names, &function.sig.generics, types).translate(&function.block);
-    let (errors, body) = match body {
-        Ok(body) => (None, body),
-        Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
-    };
-
-    declarations.extend(requirements(&function.attrs)?);
+    let required = requires::requirements(&function.attrs, &named(&parameters));
+    let (errors, body) = required_and_done(required, body, &parameters);
     let (vis, name) = (&function.vis, &function.sig.ident);
     let attrs = function.attrs.iter().filter(|a| !is_requirement(a));
     let text = name.to_string();
@@ -742,6 +750,7 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
 
         impl #impl_ ::invar::kernel::Kernel for #name #of #where_ {
             const NAME: &'static str = #text;
+            #lints
             const ATTRIBUTES: ::invar::kernel::Attributes = #attributes;
 
             #lints

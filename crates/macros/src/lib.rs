@@ -26,6 +26,7 @@ mod patterns;
 mod places;
 mod print;
 mod refuse;
+mod requires;
 mod returns;
 mod source;
 mod variables;
@@ -56,9 +57,12 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Says what launches of a kernel have to fulfil (S5): above or below `#[kernel]`, to which it leaves it.
+///
+/// Names are those of parameters, of function constants, and of Rust constants and const generics, whose values are
+/// known when the kernel is made.
 #[proc_macro_attribute]
 pub fn requires(attributes: TokenStream, item: TokenStream) -> TokenStream {
-    written(function::requires(attributes.into(), item.into()))
+    written(requires::requires(attributes.into(), item.into()))
 }
 
 /// Makes a function that kernels call; its body stands in theirs, and reports name both places.

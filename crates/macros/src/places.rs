@@ -230,7 +230,10 @@ impl Body {
         let op = &binary.op;
         attributes::none_on(&binary.left)?;
         if let Some(name) = variable(&binary.left) {
-            let value = self.at(binary, &binary.right)?;
+            let value = self.right_of(op, &binary.right)?;
+            let place = place(binary);
+            let value =
+                quote_spanned!(located(&binary.right)=> ::invar::kernel::at(#place, #value));
             if self.changed().expr(&binary.right).names().contains(name) {
                 let new = hidden_at("new", &binary.right);
                 return Ok(words!({ let #new = #value; #name #op #new; }));
@@ -244,7 +247,7 @@ impl Body {
         {
             return refuse(op, NO_POINTERS);
         }
-        let value = self.expr(&binary.right)?;
+        let value = self.right_of(op, &binary.right)?;
         let place = place(binary);
         let new = hidden_at("new", &binary.right);
         let (to, old) = (hidden("to"), hidden("old"));

@@ -677,3 +677,78 @@ fn names_like_those_of_the_standard_library_are_the_author_s_own() {
         assert!(!made.contains("compile_error"), "`{item}`: {made}");
     }
 }
+
+#[test]
+fn a_mistake_in_a_requirement_is_one_message_on_the_word() {
+    let cases = [
+        ("n < lenght(y)", "lenght", "no function `lenght`"),
+        ("n < length(z)", "z", "no parameter `z`"),
+        ("n < length(n)", "n", "`n` is a value, expected a buffer"),
+        ("n < width(y)", "y", "`y` is a buffer, expected a texture"),
+        ("n < length(y, n)", ",", "of one parameter"),
+        ("n < y", "y", "`length(y)` is how many"),
+        ("n < y.len()", "len", "calls no methods"),
+        ("y[1] < n", "y", "or of the first, `y[0]`"),
+        ("n.x < 4", "n", "`n` is a value"),
+        ("a < 4", "a", "`a` is `f32`, expected an integer"),
+        ("t < 4", "t", "`t` is a texture"),
+        ("n < 4.0", "4.0", "whole numbers"),
+        ("n < 'c'", "'c'", "whole numbers"),
+        ("n", "n", "a requirement compares"),
+        ("n <", "<", "whole numbers"),
+        ("n = 4", "=", "a requirement compares"),
+        ("0 < n < 4", "<", "one comparison"),
+        ("n < 4 && n > 1", "&&", "write `,`"),
+        ("n < 4 || n > 1", "||", "no `||`"),
+        ("n / 4 == 1", "/", "does not divide"),
+        ("(n + 1) * 2 < 4", "(", "no parentheses"),
+        ("n < 4 as u32", "as", "leave `as` out"),
+        ("n % n == 0", "n", "a whole number"),
+        ("grid < 4", "grid", "`grid.x`"),
+        ("grid.w < 4", "grid", "`grid.x`"),
+        ("ascending n", "n", "expected a buffer"),
+        ("each i in y: i < n", "i", "`each i of index"),
+        ("each i of n: i < 4", "n", "expected a buffer"),
+    ];
+    for (requirement, word, message) in cases {
+        let item = format!(
+            "#[requires({requirement})] fn k(y: &mut [u32], n: u32, a: f32, t: &Texture2d<f32>) {{}}"
+        );
+        let function: syn::ItemFn = syn::parse_str(&item).expect("a function");
+        let error = function::required(&function).expect_err(requirement);
+        assert_eq!(error.clone().into_iter().count(), 1, "{requirement}");
+        let on = error.span().source_text().unwrap_or_default();
+        let text = error.to_string();
+        assert!(text.contains(message), "`{requirement}`: {text}");
+        // Of `&&` rustc has the first mark.
+        let is_there = !on.is_empty() && word.starts_with(&on);
+        assert!(is_there, "`{requirement}`: on `{on}`: {text}");
+    }
+}
+
+#[test]
+fn a_requirement_names_parameters_and_what_rust_knows() {
+    let cases = [
+        ("n * n <= length(y), n % 4 == 0", 0),
+        ("n < M, n % N == 0", 2),
+        ("n < sizes::MOST * sizes::MOST + M", 2),
+        ("each i of y: i < length(y), ascending y", 0),
+        ("groups.x * 2 - 1 <= width(t), levels(t) == 1", 0),
+        ("p.size.x <= 0x10, p[0].size.y != -1u32", 0),
+        ("-n > -M", 1),
+    ];
+    for (requirements, names) in cases {
+        let item = format!(
+            "#[requires({requirements})] fn k(y: &[u32], p: &[P], n: u32, t: &Texture2d<f32>) {{}}"
+        );
+        let function: syn::ItemFn = syn::parse_str(&item).expect("a function");
+        let made = function::required(&function)
+            .expect(requirements)
+            .to_string();
+        assert_eq!(
+            made.matches("Requirable").count(),
+            names,
+            "{requirements}: {made}"
+        );
+    }
+}

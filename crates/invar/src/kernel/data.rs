@@ -8,7 +8,7 @@ use invar_runtime::{bf16, f16};
 
 use super::define::with;
 use super::memory::SpotId;
-use super::value::{IntoVal, assemble, zero};
+use super::value::{IntoVal, Shift, assemble, zero};
 
 /// A type that kernels have: the macros look each of the author's up here.
 ///
@@ -25,13 +25,25 @@ pub trait Known {
     type Itself;
 }
 
+/// The same of `Self`, which in a trait is any type.
+#[diagnostic::on_unimplemented(
+    message = "a kernel has no type `{Self}`",
+    label = "no number, and no struct with `#[derive(KernelData)]`",
+    note = "a trait says that its types are those of kernels: `trait Shape: Data`; a type of yours is one by \
+            `#[derive(KernelData)]`"
+)]
+pub trait KnownSelf {
+    /// The type.
+    type Itself;
+}
+
 /// A type that values of kernels have: `bool`, numbers, `[T; 2]` to `[T; 4]` as vectors, arrays of float
 /// vectors as matrices, structs with `#[derive(KernelData)]`, simdgroup matrices and events.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no values of type `{Self}`",
     note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, arrays of 2 to 4 of them as vectors, and structs with `#[derive(KernelData)]`"
 )]
-pub trait Data: Known<Itself = Self> + Sized + 'static {
+pub trait Data: Known<Itself = Self> + KnownSelf<Itself = Self> + Sized + 'static {
     /// What a value of the type is while a kernel is defined.
     type Repr: Copy;
 
@@ -166,6 +178,10 @@ const AS_MANY: &str = "as many values come back as went in";
 macro_rules! single {
     ($ty:ty, <$($generic:tt)*) => {
         impl<$($generic)* Known for $ty {
+            type Itself = $ty;
+        }
+
+        impl<$($generic)* KnownSelf for $ty {
             type Itself = $ty;
         }
 
@@ -330,6 +346,10 @@ fn places(array: &Place, length: usize) -> impl Iterator<Item = Place> {
 }
 
 impl<T: Stored, const N: usize> Known for [T; N] {
+    type Itself = [T; N];
+}
+
+impl<T: Stored, const N: usize> KnownSelf for [T; N] {
     type Itself = [T; N];
 }
 
@@ -552,7 +572,7 @@ kinds! {
     /// An integer.
     Integer: (Number, Bits), "this takes an integer, not `{Self}`";
     /// An integer or a vector of integers.
-    Integers: (Numbers, Bitwise), "this takes an integer or a vector of integers, not `{Self}`";
+    Integers: (Numbers, Bitwise, Shift<Self>), "this takes an integer or a vector of integers, not `{Self}`";
     i8, i16, i32, i64, u8, u16, u32, u64;
 }
 

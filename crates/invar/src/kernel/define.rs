@@ -110,6 +110,16 @@ impl Attributes {
     };
 }
 
+/// How many threads `threadgroup(N)` and `simdgroup(N)` say, of a constant of any integer type.
+#[doc(hidden)]
+pub const fn thread_count(count: i128) -> u32 {
+    assert!(
+        count >= 0 && count <= u32::MAX as i128,
+        "a threadgroup has between 1 and 4294967295 threads along an axis, and a simdgroup as many"
+    );
+    count as u32
+}
+
 /// A kernel that is being defined.
 pub struct Definition {
     pub(super) builder: KernelBuilder,

@@ -52,7 +52,7 @@ fn one<T: Integer>() -> Val<T> {
 fn product<T: Integer>(a: Val<T>, b: Val<T>) -> (Val<T>, Val<bool>) {
     let (low, high) = (a * b, ops::mul_hi(a, b));
     let fitting = match is_signed::<T>() {
-        true => low >> number(f64::from(scalar_of::<T>().bits() - 1)),
+        true => low >> number::<T>(f64::from(scalar_of::<T>().bits() - 1)),
         false => zero(),
     };
     (low, ne((high, fitting)))
@@ -107,7 +107,7 @@ impl<T: Integer> Val<T> {
         }
         let byte = |from: u32| {
             let by = number::<T>(f64::from(bits - 8 - from));
-            ((self >> number(from.into())) & number(255.0)) << by
+            ((self >> number::<T>(from.into())) & number(255.0)) << by
         };
         let all = (8..bits).step_by(8).map(byte);
         all.fold(byte(0), |all, byte| all | byte)
@@ -239,9 +239,9 @@ impl<T: Integer> Val<T> {
             let next = root + bit;
             let fits = ge((rest, next));
             let rest = ops::select(rest, rest - next, fits);
-            let half = root >> one();
+            let half = root >> one::<T>();
             let root = ops::select(half, half + bit, fits);
-            (rest, (root, (bit >> number(2.0), ())))
+            (rest, (root, (bit >> number::<T>(2.0), ())))
         });
         root
     }

@@ -710,12 +710,6 @@ pub fn scalar<T: Single>(name: &str, place: Place4) -> Val<T> {
     Val::of(with(|k| k.builder.scalar(name, T::ty())))
 }
 
-/// What a launch has to fulfil (S5).
-pub fn requires(text: &str, place: Place4) {
-    at(place, ());
-    with(|k| k.builder.requires(text));
-}
-
 /// A parameter `&[T]`.
 pub fn slice<T: Stored>(name: &str, place: Place4) -> Slice<T> {
     at(place, ());

@@ -32,11 +32,13 @@ pub use control::{
 };
 pub use data::{
     AtomicInteger, AtomicNumber, Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats,
-    Integer, Integers, Known, Lanes, Number, Numbers, Scalar, Signed, SignedNumbers,
+    Integer, Integers, Known, KnownSelf, Lanes, Number, Numbers, Scalar, Signed, SignedNumbers,
     SimdgroupMatrix, Single, Ssa, Stored, Val, constant_value,
 };
 pub(crate) use define::reported;
-pub use define::{Attributes, Function, Kernel, Place4, at, enter, module, return_, to_inv};
+pub use define::{
+    Attributes, Function, Kernel, Place4, at, enter, module, return_, thread_count, to_inv,
+};
 pub use invar_ir::texture::Sampling;
 pub use launch::{
     Findings, IntoDispatch, KernelThatRanOnTheHost, LaunchOn, Launched, Prepared, checker,
@@ -46,14 +48,14 @@ pub use memory::{
     AsSlice, AsSliceMut, Components, ComponentsOf, ConstantTable, Constants, Imageblock, InMemory,
     InPlace, InRow, Indexed, IndexedMut, Length, Nested, PlaceMut, PlaceRef, Read, Rows, Slice,
     SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, Write, components, constant_table,
-    constants, imageblock, part, part_mut, place, place_mut, read, requires, row_length, scalar,
-    set_part, slice, slice_mut, thread_array, thread_rows, threadgroup_array, threadgroup_param,
+    constants, imageblock, part, part_mut, place, place_mut, read, row_length, scalar, set_part,
+    slice, slice_mut, thread_array, thread_rows, threadgroup_array, threadgroup_param,
     threadgroup_rows, write,
 };
 pub use numbers::Power;
 pub use structure::{
-    Constant as ConstantValue, FunctionConstant, Struct, field, load_field, reader, store_field,
-    struct_type, structure,
+    Constant as ConstantValue, FunctionConstant, Requirable, Struct, field, load_field, reader,
+    requires, store_field, struct_type, structure,
 };
 pub use texture::{
     AtomicComponent, Beside, Component, Depth2d, Depth2dArray, DepthComponent, DepthCube,
@@ -67,7 +69,8 @@ pub use texture::{
     texture2d_ms_array, texture2d_mut, texture3d, texture3d_mut,
 };
 pub use value::{
-    Arithmetic, Carried, Cast, Index, IntoVal, Printed, Times, Vars, alike, cast, lit, local,
-    print_line, printed, splat, variable, vector, zero,
+    Arithmetic, Carried, Cast, Index, IntoVal, NothingElse, Passed, Printed, Shift, ShiftCount,
+    Times, Vars, With, alike, cast, lit, local, print_line, printed, shift_count, splat, variable,
+    vector, zero,
 };
 pub use vector::{FloatVector, Mask, Multiply};

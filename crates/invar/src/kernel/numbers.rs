@@ -137,10 +137,11 @@ pub(super) fn power_of<T: Number>(
     product
 }
 
-/// What `x.pow(y)` takes: of floats a float of the same type, and of integers a `u32`, as in Rust.
+/// What `x.pow(y)` takes: of floats a float of the same type, and of integers a `u32`, as in Rust; a vector of floats
+/// takes another one, or a float for all.
 #[diagnostic::on_unimplemented(
     message = "`pow` of `{Self}` does not take `{B}`",
-    note = "it takes a `u32` for an integer, and for a float one of its own type; `powi` takes an `i32`"
+    note = "it takes a `u32` for an integer, and for floats one of their own type; `powi` takes an `i32`"
 )]
 pub trait Power<B: Data>: Numbers {
     /// The power.
@@ -153,6 +154,17 @@ impl<T: Floats> Power<T> for T {
         ops::pow(base, exponent)
     }
 }
+
+macro_rules! powers_of_vectors {
+    ($($n:literal)*) => {$(
+        impl<T: Float> Power<T> for [T; $n] {
+            fn power(base: Val<[T; $n]>, exponent: Val<T>) -> Val<[T; $n]> {
+                ops::pow(base, exponent)
+            }
+        }
+    )*};
+}
+powers_of_vectors!(2 3 4);
 
 macro_rules! integer_powers {
     ($($ty:ty),*) => {$(

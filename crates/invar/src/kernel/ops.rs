@@ -7,12 +7,14 @@
 use invar_ir::{AtomicOp, Dim, KernelBuilder, Order, Scope, Spaces};
 
 use super::data::{
-    AtomicInteger, AtomicNumber, Bitwise, Floats, Integers, Lanes, Numbers, SignedNumbers, Val,
+    AtomicInteger, AtomicNumber, Bitwise, Data, Floats, Integers, Lanes, Numbers, SignedNumbers,
+    Val,
 };
 use super::define::with;
 use super::memory::{InPlace, PlaceMut};
 pub use super::memory::{load_vector, store_vector};
 pub use super::together::*;
+use super::value::With;
 pub use super::vector::{
     all, any, as_type, cross, determinant, distance, dot, faceforward, insert, length,
     matrix_multiply, normalize, reflect, refract, transpose,
@@ -42,18 +44,17 @@ macro_rules! same {
     };
 }
 same! {
-    Numbers: abs(x), min(a, b), max(a, b), clamp(x, low, high), simd_sum(x), simd_product(x),
+    Numbers: abs(x), simd_sum(x), simd_product(x),
         simd_min(x), simd_max(x), simd_prefix_inclusive_sum(x), simd_prefix_exclusive_sum(x),
         simd_prefix_inclusive_product(x), simd_prefix_exclusive_product(x), quad_sum(x),
         quad_product(x), quad_min(x), quad_max(x), quad_prefix_inclusive_sum(x),
         quad_prefix_exclusive_sum(x), quad_prefix_inclusive_product(x),
         quad_prefix_exclusive_product(x);
-    Floats: fma(a, b, c), sqrt(x), fmin(a, b), fmax(a, b), ceil(x), floor(x), trunc(x), rint(x),
-        round(x), saturate(x), fract(x), step(edge, x), mix(x, y, a), smoothstep(low, high, x),
-        copysign(x, sign), exp(x), exp2(x), exp10(x), log(x), log2(x), log10(x),
-        powr(x, y), rsqrt(x), sin(x), cos(x), tan(x), sinpi(x), cospi(x), tanpi(x), asin(x),
+    Floats: fma(a, b, c), sqrt(x), ceil(x), floor(x), trunc(x), rint(x),
+        round(x), saturate(x), fract(x), copysign(x, sign), exp(x), exp2(x), exp10(x), log(x), log2(x), log10(x),
+        rsqrt(x), sin(x), cos(x), tan(x), sinpi(x), cospi(x), tanpi(x), asin(x),
         acos(x), atan(x), atan2(y, x), sinh(x), cosh(x), tanh(x), asinh(x), acosh(x), atanh(x),
-        erf(x), fmod(x, y);
+        erf(x);
     SignedNumbers: sign(x);
     Integers: popcount(x), clz(x), ctz(x), reverse_bits(x), mul_hi(a, b), abs_diff(a, b),
         add_sat(a, b), sub_sat(a, b), mad_hi(a, b, c), mad_sat(a, b, c), rotate(x, count),
@@ -62,9 +63,81 @@ same! {
     Lanes: simd_broadcast_first(x), quad_broadcast_first(x);
 }
 
-/// `pow` of the [table of operations](invar_ir::KernelBuilder::pow).
-pub fn pow<T: Floats>(x: Val<T>, y: Val<T>) -> Val<T> {
-    Val::of(with(|k| k.builder.pow(x.ssa(), y.ssa())))
+/// Functions of several values, of which those behind the first are of its type, or numbers that every component of
+/// that vector is taken with.
+macro_rules! beside {
+    ($($bound:ident: $($name:ident($first:ident $(, $arg:ident: $of:ident)+)),* ;)*) => {
+        #[cfg(test)]
+        const BESIDE: &[&str] = &[$($(stringify!($name)),*),*];
+
+        $($(
+            #[doc = concat!("`", stringify!($name), "` of the [table of operations]",
+                "(invar_ir::KernelBuilder::", stringify!($name), "); of a vector also with numbers.")]
+            pub fn $name<T: $bound $(+ With<$of>)+, $($of: Data),+>(
+                $first: Val<T>
+                $(, $arg: Val<$of>)+
+            ) -> Val<T> {
+                $(let $arg = <T as With<$of>>::other($arg);)+
+                Val::of(with(|k| {
+                    KernelBuilder::$name(&mut k.builder, $first.ssa() $(, $arg.ssa())+)
+                }))
+            }
+        )*)*
+    };
+}
+beside! {
+    Numbers: min(a, b: B), max(a, b: B), clamp(x, low: L, high: H);
+    Floats: fmin(a, b: B), fmax(a, b: B), mix(x, y: Y, a: A), pow(x, y: Y), powr(x, y: Y), fmod(x, y: Y);
+}
+
+macro_rules! methods_beside {
+    ($($bound:ident: $($name:ident($($arg:ident: $of:ident),+)),* ;)*) => {
+        $(impl<T: $bound> Val<T> {$(
+            #[doc = concat!("As the function [`", stringify!($name), "`].")]
+            pub fn $name<$($of: Data),+>(self $(, $arg: Val<$of>)+) -> Val<T>
+            where
+                T: $(With<$of> +)+,
+            {
+                $name(self $(, $arg)+)
+            }
+        )*})*
+    };
+}
+methods_beside! {
+    Numbers: min(b: B), max(b: B), clamp(low: L, high: H);
+    Floats: fmin(b: B), fmax(b: B), mix(y: Y, a: A), powr(y: Y), fmod(y: Y);
+}
+
+/// `step` of the [table of operations](invar_ir::KernelBuilder::step); of a vector also with a number as edge.
+pub fn step<T: Floats + With<E>, E: Data>(edge: Val<E>, x: Val<T>) -> Val<T> {
+    let edge = <T as With<E>>::other(edge);
+    Val::of(with(|k| k.builder.step(edge.ssa(), x.ssa())))
+}
+
+/// `smoothstep` of the [table of operations](invar_ir::KernelBuilder::smoothstep); of a vector also with numbers as
+/// edges.
+pub fn smoothstep<T: Floats + With<L> + With<H>, L: Data, H: Data>(
+    low: Val<L>,
+    high: Val<H>,
+    x: Val<T>,
+) -> Val<T> {
+    let low = <T as With<L>>::other(low);
+    let high = <T as With<H>>::other(high);
+    Val::of(with(|k| {
+        k.builder.smoothstep(low.ssa(), high.ssa(), x.ssa())
+    }))
+}
+
+impl<T: Floats> Val<T> {
+    /// As the function [`step`].
+    pub fn step(self, x: Val<T>) -> Val<T> {
+        step(self, x)
+    }
+
+    /// As the function [`smoothstep`].
+    pub fn smoothstep(self, high: Val<T>, x: Val<T>) -> Val<T> {
+        smoothstep(self, high, x)
+    }
 }
 
 macro_rules! mixed {
@@ -340,7 +413,7 @@ mod tests {
     use invar_ir::Op;
 
     use super::super::vector::VECTORS;
-    use super::{MIXED, POSITIONS, SAME};
+    use super::{BESIDE, MIXED, POSITIONS, SAME};
 
     #[test]
     fn every_operation_of_the_table_is_here_or_known_not_to_be() {
@@ -352,7 +425,8 @@ mod tests {
         // Functions that are not made by one of the lists, and components, `[a, b]` and `v[i]`.
         let others = [
             "as_type",
-            "pow",
+            "step",
+            "smoothstep",
             "construct",
             "extract",
             "insert",
@@ -362,7 +436,7 @@ mod tests {
             "transpose",
             "determinant",
         ];
-        let lists = [SAME, MIXED, POSITIONS, VECTORS, &operators, &others];
+        let lists = [SAME, BESIDE, MIXED, POSITIONS, VECTORS, &operators, &others];
         let named: Vec<&str> = lists.into_iter().flatten().copied().collect();
         for op in Op::all() {
             let times = named.iter().filter(|name| **name == op.name()).count();

@@ -1,16 +1,17 @@
-//! Structs of kernels, and function constants.
+//! Structs of kernels, function constants, and what launches have to fulfil.
 
 use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use invar_ir::requires::Given;
 use invar_ir::{
     Const, Diagnostic, ElementType, FunctionConstant as Declared, Place, Rule, Step, StructDef,
     StructId, Value,
 };
 
-use super::data::{Data, Scalar, Stored, Val};
-use super::define::with;
+use super::data::{Data, Integer, Scalar, Stored, Val};
+use super::define::{Place4, at, with};
 use super::value::IntoVal;
 
 /// The name of a field, and what it holds.
@@ -154,11 +155,10 @@ pub struct Constant {
     pub(super) value: Const,
 }
 
-impl<T: Scalar> IntoVal for FunctionConstant<T> {
-    type Val = Val<T>;
-
-    fn into_val(self) -> Val<T> {
-        Val::of(with(|k| {
+impl<T: Scalar> FunctionConstant<T> {
+    /// Its place in the kernel that is being defined, which has it from now on.
+    pub(super) fn declared(self) -> u32 {
+        with(|k| {
             let span = k.builder.span();
             let all = &mut k.builder.module_mut().function_constants;
             let known = all.iter().position(|c| *c.name == *self.name);
@@ -187,7 +187,53 @@ impl<T: Scalar> IntoVal for FunctionConstant<T> {
                 let error = Diagnostic::error(Rule::DuplicateName, span, message);
                 k.builder.error(error);
             }
-            k.builder.function_constant(place as u32)
-        }))
+            place as u32
+        })
+    }
+}
+
+impl<T: Scalar> IntoVal for FunctionConstant<T> {
+    type Val = Val<T>;
+
+    fn into_val(self) -> Val<T> {
+        let place = self.declared();
+        Val::of(with(|k| k.builder.function_constant(place)))
+    }
+}
+
+/// What a launch has to fulfil (S5).
+pub fn requires(text: &str, given: &[(&str, Given)], place: Place4) {
+    at(place, ());
+    with(|k| k.builder.requires_given(text, given));
+}
+
+/// What a requirement names beside parameters: a Rust constant, whose value is known when the kernel is made, or a
+/// function constant.
+#[diagnostic::on_unimplemented(
+    message = "a requirement names no `{Self}`",
+    label = "no integer, and no function constant that is one",
+    note = "a requirement is of whole numbers: integer parameters, constants and function constants of integer types, \
+            and sizes such as `length(x)`"
+)]
+pub trait Requirable {
+    /// What it is to the requirement.
+    fn given(self) -> Given;
+}
+
+macro_rules! requirable {
+    ($($ty:ty),*) => {$(
+        impl Requirable for $ty {
+            fn given(self) -> Given {
+                Given::Number(self as i128)
+            }
+        }
+    )*};
+}
+requirable!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+
+#[diagnostic::do_not_recommend]
+impl<T: Integer> Requirable for FunctionConstant<T> {
+    fn given(self) -> Given {
+        Given::Constant(self.declared())
     }
 }

@@ -2,7 +2,7 @@
 
 use invar_ir::{CopyOperands, CopyShape, MatrixPlace, Place};
 
-use super::data::{Event, Float, SimdgroupMatrix, Single, Stored, Val};
+use super::data::{Event, Float, Integer, SimdgroupMatrix, Single, Stored, Val};
 use super::define::{Definition, with};
 use super::memory::{InPlace, PlaceMut};
 use super::value::Index;
@@ -50,7 +50,10 @@ where
 }
 
 /// Reads a simdgroup matrix: entry (r, c) lies `r * row + c` elements behind the place.
-pub fn simdgroup_load<P: InPlace>(place: P, row: impl Index) -> Val<SimdgroupMatrix<P::Element>>
+pub fn simdgroup_load<P: InPlace, R: Integer>(
+    place: P,
+    row: Val<R>,
+) -> Val<SimdgroupMatrix<P::Element>>
 where
     P::Element: Float,
 {
@@ -58,9 +61,9 @@ where
 }
 
 /// Reads a simdgroup matrix whose transpose lies in memory.
-pub fn simdgroup_load_transposed<P: InPlace>(
+pub fn simdgroup_load_transposed<P: InPlace, R: Integer>(
     place: P,
-    row: impl Index,
+    row: Val<R>,
 ) -> Val<SimdgroupMatrix<P::Element>>
 where
     P::Element: Float,
@@ -82,19 +85,19 @@ fn store<T: Float>(
 }
 
 /// Writes a simdgroup matrix: entry (r, c) goes `r * row + c` elements behind the place.
-pub fn simdgroup_store<T: Float>(
+pub fn simdgroup_store<T: Float, R: Integer>(
     matrix: Val<SimdgroupMatrix<T>>,
     place: PlaceMut<T>,
-    row: impl Index,
+    row: Val<R>,
 ) {
     store(matrix, place, row, false);
 }
 
 /// Writes the transpose of a simdgroup matrix.
-pub fn simdgroup_store_transposed<T: Float>(
+pub fn simdgroup_store_transposed<T: Float, R: Integer>(
     matrix: Val<SimdgroupMatrix<T>>,
     place: PlaceMut<T>,
-    row: impl Index,
+    row: Val<R>,
 ) {
     store(matrix, place, row, true);
 }
@@ -128,17 +131,21 @@ fn operands<T: Stored>(to: PlaceMut<T>, from: impl InPlace<Element = T>) -> Copy
 }
 
 /// Copies so many elements, one after the other: by the thread that calls it.
-pub fn copy<T: Stored>(to: PlaceMut<T>, from: impl InPlace<Element = T>, count: impl Index) {
+pub fn copy<T: Stored, N: Integer>(
+    to: PlaceMut<T>,
+    from: impl InPlace<Element = T>,
+    count: Val<N>,
+) {
     let (operands, count) = (operands(to, from), count.index());
     with(|k| k.builder.copy(operands, count));
 }
 
 /// Starts a copy of so many elements by the simdgroup, between device and threadgroup memory; it is over
 /// when its event was waited for ([`wait`]).
-pub fn async_copy<T: Stored>(
+pub fn async_copy<T: Stored, N: Integer>(
     to: PlaceMut<T>,
     from: impl InPlace<Element = T>,
-    count: impl Index,
+    count: Val<N>,
 ) -> Val<Event> {
     let (operands, count) = (operands(to, from), count.index());
     let shape = CopyShape::Linear { count };
@@ -147,13 +154,13 @@ pub fn async_copy<T: Stored>(
 
 /// Starts a copy of `rows` runs of `columns` elements; in each memory a run begins so many elements after
 /// the last one.
-pub fn async_copy_2d<T: Stored>(
+pub fn async_copy_2d<T: Stored, A: Integer, B: Integer, C: Integer, R: Integer>(
     to: PlaceMut<T>,
-    to_row: impl Index,
+    to_row: Val<A>,
     from: impl InPlace<Element = T>,
-    from_row: impl Index,
-    columns: impl Index,
-    rows: impl Index,
+    from_row: Val<B>,
+    columns: Val<C>,
+    rows: Val<R>,
 ) -> Val<Event> {
     let operands = operands(to, from);
     let shape = CopyShape::Tile {

@@ -365,8 +365,120 @@ binary! {
     BitAnd bitand BitAndAssign bitand_assign and Bitwise;
     BitOr bitor BitOrAssign bitor_assign or Bitwise;
     BitXor bitxor BitXorAssign bitxor_assign xor Bitwise;
-    Shl shl ShlAssign shl_assign shl Integers;
-    Shr shr ShrAssign shr_assign shr Integers;
+}
+
+/// What `<<` and `>>` take: integers, and how far as an integer of any type, as in Rust; of a vector, component by
+/// component, or as far for each.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not shifted by `{Count}`",
+    label = "one side is `{Self}`, the other `{Count}`",
+    note = "an integer is shifted by an integer, a vector of integers by another one of as many or by an integer"
+)]
+pub trait Shift<Count: Data>: Data {
+    /// How far, as a value of this type.
+    #[doc(hidden)]
+    fn count(count: Val<Count>) -> Val<Self>;
+}
+
+/// A count that says its type, in the type of what is shifted: what lies beyond that type's width counts for nothing
+/// in either (A3).
+fn count_as<T: Integer, Count: Integer>(count: Val<Count>) -> Val<T> {
+    let ty = T::ty();
+    if Count::ty() == ty {
+        return Val::of(count.ssa());
+    }
+    cast::<T>(count)
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Integer, Count: Integer> Shift<Count> for T {
+    fn count(count: Val<Count>) -> Val<T> {
+        count_as(count)
+    }
+}
+
+macro_rules! shifts_of_vectors {
+    ($($n:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Integer, Count: Integer> Shift<Count> for [T; $n] {
+            fn count(count: Val<Count>) -> Val<[T; $n]> {
+                splat(count_as::<T, Count>(count))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<T: Integer, Count: Integer> Shift<[Count; $n]> for [T; $n] {
+            fn count(count: Val<[Count; $n]>) -> Val<[T; $n]> {
+                if <[Count; $n]>::ty() == <[T; $n]>::ty() {
+                    return Val::of(count.ssa());
+                }
+                cast::<[T; $n]>(count)
+            }
+        }
+    )*};
+}
+shifts_of_vectors!(2 3 4);
+
+/// How far a literal without a type says to shift: it has the type of what is shifted.
+#[derive(Clone, Copy, Debug)]
+pub struct ShiftCount(u64);
+
+/// A literal on the right of `<<` or `>>`.
+pub fn shift_count(count: u64, place: Place4) -> ShiftCount {
+    at(place, ());
+    ShiftCount(count)
+}
+
+impl ShiftCount {
+    fn of<T: Integers>(self) -> Value {
+        with(|k| {
+            let scalar = T::ty().scalar().unwrap_or(invar_ir::Scalar::U32);
+            let bits = self.0 & u64::MAX >> (64 - scalar.bits());
+            let one = k.constant(Const { scalar, bits });
+            match T::ty() {
+                Type::Scalar(_) => one,
+                ty => assemble(k, ty, &vec![one; ty.component_count() as usize]),
+            }
+        })
+    }
+}
+
+macro_rules! shifts {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
+        impl<T: Integers + Shift<Count>, Count: Data> ops::$trait<Val<Count>> for Val<T> {
+            type Output = Val<T>;
+
+            fn $method(self, count: Val<Count>) -> Val<T> {
+                let count = <T as Shift<Count>>::count(count);
+                Val::of(with(|k| KernelBuilder::$method(&mut k.builder, self.ssa(), count.ssa())))
+            }
+        }
+
+        impl<T: Integers + Shift<Count>, Count: Data> ops::$assign<Val<Count>> for Val<T> {
+            fn $assign_method(&mut self, count: Val<Count>) {
+                *self = ops::$trait::$method(*self, count);
+            }
+        }
+
+        impl<T: Integers> ops::$trait<ShiftCount> for Val<T> {
+            type Output = Val<T>;
+
+            fn $method(self, count: ShiftCount) -> Val<T> {
+                let count = count.of::<T>();
+                Val::of(with(|k| KernelBuilder::$method(&mut k.builder, self.ssa(), count)))
+            }
+        }
+
+        impl<T: Integers> ops::$assign<ShiftCount> for Val<T> {
+            fn $assign_method(&mut self, count: ShiftCount) {
+                *self = ops::$trait::$method(*self, count);
+            }
+        }
+    )*};
+}
+shifts! {
+    Shl shl ShlAssign shl_assign;
+    Shr shr ShrAssign shr_assign;
 }
 
 /// What `+`, `-`, `/` and `%` take: two of one type, or a vector and a number on either side, which every component
@@ -400,6 +512,73 @@ pub trait Times<Other: Data>: Data {
     /// The product.
     #[doc(hidden)]
     fn times(a: Val<Self>, b: Val<Other>) -> Val<Self::Product>;
+}
+
+/// What functions of several values take beside one of this type: others of it, or for a vector numbers, which every
+/// component is taken with, as in Metal: `max(v, 0.0)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Other}` does not go with `{Self}`",
+    label = "expected `{Self}`, found `{Other}`",
+    note = "nothing converts by itself: `n as f32`; beside a vector there may be a number of its components' type, \
+            `max(v, 0.0)`",
+    note = "a literal of `f16`, of `bf16` or of a type parameter `T` says its type: `2.0 as f16`, `2.0 as T`"
+)]
+pub trait With<Other: Data>: Data {
+    /// The other one as a value of this type.
+    #[doc(hidden)]
+    fn other(x: Val<Other>) -> Val<Self>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Lanes> With<T> for T {
+    fn other(x: Val<T>) -> Val<T> {
+        x
+    }
+}
+
+macro_rules! vectors_with_numbers {
+    ($($n:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Number> With<T> for [T; $n] {
+            fn other(x: Val<T>) -> Val<[T; $n]> {
+                splat(x)
+            }
+        }
+    )*};
+}
+vectors_with_numbers!(2 3 4);
+
+/// What a function takes: of a function that kernels call a value of the kernel.
+#[diagnostic::on_unimplemented(
+    message = "the function takes `{Taken}` here, and this is `{Self}`",
+    label = "expected `{Taken}`, found `{Self}`",
+    note = "nothing converts by itself: `n as f32`",
+    note = "a function that takes numbers of Rust is one of the host; kernels call it with `#[device_fn]` above it, \
+            which makes them values of the kernel: `f32` becomes `Val<f32>`"
+)]
+pub trait Passed<Taken> {
+    /// The same.
+    #[doc(hidden)]
+    fn passed(self) -> Taken;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> Passed<T> for T {
+    fn passed(self) -> T {
+        self
+    }
+}
+
+/// What no function takes. That there is a second thing that a value might be passed as has rustc look at what the
+/// function takes before it says what does not fit.
+#[derive(Clone, Copy, Debug)]
+pub enum NothingElse {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Data> Passed<NothingElse> for Val<T> {
+    fn passed(self) -> NothingElse {
+        unreachable!("no function takes this")
+    }
 }
 
 macro_rules! arithmetic_of {

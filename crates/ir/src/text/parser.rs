@@ -831,6 +831,7 @@ impl<'a> Parser<'a> {
                         kernel: builder.kernel(),
                         broken: broken.clone(),
                         sigils: true,
+                        given: &[],
                     };
                     let found = self.requires(&names)?;
                     requires.replace((found, self.span_from(start))).is_none()

@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::module::{Kernel, Module, ParamKind};
 use crate::ops::Dim;
 use crate::requires::{
-    Comparison, LaunchNumber, MAX_NUMBER, Product, Relation, Required, Requirement, Sum,
+    Comparison, Given, LaunchNumber, MAX_NUMBER, Product, Relation, Required, Requirement, Sum,
     location_of,
 };
 use crate::rules::Rule;
@@ -28,6 +28,8 @@ pub(super) struct Names<'k> {
     pub broken: HashSet<String>,
     /// Whether names have their sigils.
     pub sigils: bool,
+    /// Names of the host program's own, which stand for what is given with them.
+    pub given: &'k [(&'k str, Given)],
 }
 
 /// Reads one requirement from a host program's string.
@@ -38,12 +40,14 @@ pub(crate) fn parse_requirement(
     text: &str,
     module: &Module,
     kernel: &Kernel,
+    given: &[(&str, Given)],
 ) -> Result<Required, String> {
     let names = Names {
         module,
         kernel,
         broken: HashSet::new(),
         sigils: false,
+        given,
     };
     let mut parser = Parser::new(Lexer::new(text));
     let found = parser.requirement(&names).and_then(|found| {
@@ -229,7 +233,7 @@ impl<'a> Parser<'a> {
             products.push(self.product(names, element, sign)?);
         }
         let modulus = if self.accept("%") {
-            Some(self.number("what a remainder is of")?)
+            Some(self.modulus(names)?)
         } else if let (Kind::Value(Name::Number(text)), false) = (&self.token.kind, names.sigils) {
             // `n %4`, which is no name here.
             let modulus = text.parse().ok();
@@ -256,6 +260,33 @@ impl<'a> Parser<'a> {
         Ok(Sum { products, modulus })
     }
 
+    /// What a remainder is of: a whole number, or a name that stands for one.
+    fn modulus(&mut self, names: &Names<'_>) -> Parsed<u32> {
+        let Some((name, given)) = self.given(names) else {
+            return self.number("what a remainder is of");
+        };
+        let span = self.bump().span();
+        let is = match given {
+            Given::Number(number) => match u32::try_from(number) {
+                Ok(number) => return Ok(number),
+                Err(_too_large_or_negative) => format!("is {number}"),
+            },
+            Given::Constant(_) => "has its value when the kernel is prepared".to_string(),
+        };
+        let message = format!(
+            "`{}` {is}, and a remainder is of a whole number that fits u32",
+            shorten(name)
+        );
+        let help = "write the number, or a constant of the program that has it";
+        Err(self.error(Diagnostic::error(Rule::Syntax, span, message).help(help)))
+    }
+
+    /// What the name at hand stands for, if it is one of the host program's.
+    fn given<'k>(&self, names: &Names<'k>) -> Option<(&'k str, Given)> {
+        let word = self.word()?;
+        names.given.iter().find(|(name, _)| *name == word).copied()
+    }
+
     fn product(&mut self, names: &Names<'_>, element: Option<&str>, sign: i128) -> Parsed<Product> {
         let mut product = Product {
             factor: sign,
@@ -265,8 +296,13 @@ impl<'a> Parser<'a> {
             if self.accept("-") {
                 product.factor = -product.factor;
             }
-            if let Kind::Number(text) = self.token.kind {
-                let scaled = text.parse::<i128>().ok().and_then(|number| {
+            let number = match (self.token.kind.clone(), self.given(names)) {
+                (Kind::Number(text), _) => Some((text.parse::<i128>().ok(), text)),
+                (_name, Some((name, Given::Number(number)))) => Some((Some(number), name)),
+                _other => None,
+            };
+            if let Some((number, text)) = number {
+                let scaled = number.and_then(|number| {
                     let scaled = product.factor.checked_mul(number)?;
                     (scaled.abs() <= MAX_NUMBER).then_some(scaled)
                 });
@@ -337,6 +373,12 @@ impl<'a> Parser<'a> {
         {
             self.bump();
             return Ok(LaunchNumber::Element);
+        }
+        if element != word
+            && let Some((_, Given::Constant(place))) = self.given(names)
+        {
+            self.bump();
+            return Ok(LaunchNumber::Constant(place));
         }
         if !names.sigils
             && let Some(word) = word
