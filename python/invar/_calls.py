@@ -318,16 +318,29 @@ def attribute(base, name):
         if isinstance(found, property) and written(found.fget) is not None:
             t.reads.attribute(cls, name)
             return call(found.fget, (base,), {})
-        if isinstance(found, functools.cached_property) and written(found.func) is not None:
-            if name not in base.__dict__:
-                result = call(found.func, (base,), {})
-                check_change(base, f"`{name}` is computed and kept", "read it once before")
-                store(base.__dict__, name, result)
-            return base.__dict__[name]
         space = getattr(base, "__dict__", base)
+        if _is_computed_once(found) and type(space) is dict and name not in space:
+            return _computed_once(base, found)
         _control.read(space, name)
     t.reads.attribute(base, name)
     return getattr(base, name)
+
+
+def _is_computed_once(found):
+    """Whether an attribute is one that a method of the author's computes when it is first read."""
+    return isinstance(found, functools.cached_property) and written(found.func) is not None and bool(found.attrname)
+
+
+def _computed_once(base, found):
+    """Such an attribute, which is kept by the name that it was defined with."""
+    t, space, name = _trace.current(), base.__dict__, found.attrname
+    t.reads.attribute(base, name)
+    if name not in space:
+        result = call(found.func, (base,), {})
+        check_change(base, f"`{name}` is computed and kept", "read it once before")
+        store(space, name, result)
+        t.reads.kept(base, name, result)
+    return _control.read(space, name)
 
 
 def set_attribute(base, name, value):

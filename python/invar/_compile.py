@@ -587,7 +587,25 @@ def _kernel(function, args, kwargs):
 
 
 def forget(region):
-    """Takes values of the kernel out of what outlives it."""
+    """Takes values of the kernel, and what holds some, out of what outlives it."""
+    without = set()
     for container, key, old in region.log.values():
-        if isinstance(_control.get(container, key), (Value, Undefined, Memory, Place)):
+        if _has_values(_control.get(container, key), without):
             _control.put(container, key, old)
+
+
+def _has_values(x, without):
+    """Whether something is or holds a value of the kernel. ``without`` are objects that hold none, by their ids."""
+    seen, left = set(), [x]
+    while left:
+        x = left.pop()
+        if isinstance(x, (Value, Undefined, Memory, Place)):
+            return True
+        parts = x if isinstance(x, (list, tuple)) else x.values() if isinstance(x, dict) else ()
+        if own_class(type(x)):
+            parts = getattr(x, "__dict__", {}).values()
+        if parts and id(x) not in seen and id(x) not in without:
+            seen.add(id(x))
+            left += parts
+    without |= seen
+    return False

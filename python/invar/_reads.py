@@ -124,6 +124,13 @@ class Reads:
             if name in space:
                 break
 
+    def kept(self, holder, name, value):
+        """An attribute was computed and kept: a launch looks whether it still stands there, or, where the kernel
+        took it out again, whether there is none."""
+        if id(holder) not in _trace.current().made:
+            self.names[id(holder), name, "kept"] = vars(holder), name, value
+            self.note(value)
+
     def note(self, value):
         """An object was met, with all that it holds."""
         if type(value) in _PLAIN or id(value) in self._noted or id(value) in _trace.current().made:

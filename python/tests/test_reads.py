@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import importlib
 import sys
 import types
@@ -349,3 +350,94 @@ def test_lists_are_compared_up_to_a_length():
     assert run() == 1
     table[100][3] = 2.0
     assert run() == 2
+
+
+# ---- attributes that are computed once ----
+
+
+class Counted:
+    def __init__(self, size):
+        self.size = size
+
+    @functools.cached_property
+    def twice(self):
+        return self.size * 2
+
+    @functools.cached_property
+    def place(self):
+        return iv.i32(iv.thread_position_in_grid.x)
+
+    @functools.cached_property
+    def places(self):
+        return [self.place, (self.size, self.place)]
+
+
+Counted.again = vars(Counted)["twice"]  # Kept by the name of the first.
+
+
+def results(kernel):
+    out = np.zeros(4, np.int32)
+    kernel[4, 4](out)
+    return out.tolist()
+
+
+@pytest.mark.parametrize("name", ["twice", "again"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_kept_attribute_is_that_of_the_moment(name, is_there):
+    counted = Counted(3)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        out[iv.thread_position_in_grid.x] = getattr(counted, name)
+
+    if is_there:
+        assert counted.twice == 6
+    assert results(k) == [6] * 4
+    counted.size = 5
+    assert results(k) == [6] * 4  # As in Python: it was computed before.
+    assert counted.twice == 6
+    del counted.twice
+    assert results(k) == [10] * 4
+    counted.twice = 77
+    assert results(k) == [77] * 4
+    del counted.twice
+    assert counted.twice == 10
+    assert results(k) == [10] * 4
+    counted.twice = 8
+    assert results(k) == [8] * 4
+
+
+def test_a_kept_value_of_a_kernel_is_not_kept_for_the_next():
+    counted = Counted(3)
+
+    @iv.kernel
+    def first(out: iv.Buffer[iv.i32]):
+        out[iv.thread_position_in_grid.x] = counted.place + counted.places[1][0]
+
+    @iv.kernel
+    def second(out: iv.Buffer[iv.i32]):
+        out[iv.thread_position_in_grid.x] = counted.places[1][1] * 2 + counted.places[0]
+
+    for _ in range(2):
+        assert results(first) == [3, 4, 5, 6]
+        assert results(second) == [0, 3, 6, 9]
+        assert vars(counted) == {"size": 3}
+    counted.place = 7
+    assert results(first) == [10] * 4
+    assert results(second) == [21] * 4
+
+
+def test_an_object_without_a_place_to_keep_says_so():
+    class Slotted:
+        __slots__ = ()
+
+        @functools.cached_property
+        def number(self):
+            return 1
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        out[0] = Slotted().number
+
+    with pytest.raises(iv.KernelError, match="No '__dict__' attribute on 'Slotted' instance to cache 'number'"):
+        result(k)
