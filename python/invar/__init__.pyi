@@ -1667,8 +1667,8 @@ def clamp(x: Operand, low: Operand, high: Operand, /) -> Any:
 
 def mix(x: Operand, y: Operand, a: Operand, /) -> Any:
     """`x + (y - x) * a`, of steps whose rounding errors are kept, so within its bound also where the
-    terms cancel, as long as none of the steps overflows. `fma(y - x, a, x)` is shorter, and as good
-    where they do not.
+    terms cancel and where steps or the result underflow, as long as none of the steps overflows.
+    `fma(y - x, a, x)` is shorter, and as good where the terms do not cancel.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """

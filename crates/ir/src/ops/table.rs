@@ -285,8 +285,8 @@ rows! {
     Clamp clamp(x, low, high): S::Same(3, C::NUMBER) => Expand(common::clamp),
         example (12i32, 0i32, 9i32) => 9i32;
     /// `x + (y - x) * a`, of steps whose rounding errors are kept, so within its bound also where the
-    /// terms cancel, as long as none of the steps overflows. `fma(y - x, a, x)` is shorter, and as good
-    /// where they do not.
+    /// terms cancel and where steps or the result underflow, as long as none of the steps overflows.
+    /// `fma(y - x, a, x)` is shorter, and as good where the terms do not cancel.
     Mix mix(x, y, a): S::Same(3, C::FLOAT) => Expand(common::mix), accuracy ulp(1.0, 1.0),
         example (10.0f32, 20.0f32, 0.25f32) => 12.5f32;
     /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound where the

@@ -795,6 +795,18 @@ fn interpolation_is_within_its_bound_also_where_it_cancels() {
         let digits = format.digits();
         let ranges = [0..1, -6..6, -digits..digits, -3 * digits..3 * digits];
         let ranges = ranges.into_iter().filter(|range| format.holds(range));
+        let zip = |x: &[u64], y: &[u64], f: &dyn Fn(Exact, Exact) -> Exact| -> Vec<u64> {
+            let pairs = x.iter().zip(y);
+            let column = pairs.map(|(x, y)| f(format.decode(*x), format.decode(*y)));
+            let finite = |bits: u64| {
+                if bits & !format.sign() < format.infinity() {
+                    bits
+                } else {
+                    0
+                }
+            };
+            column.map(|x| finite(format.encode(&x))).collect()
+        };
         for exponents in ranges {
             let [x, y, a]: [Vec<u64>; 3] = mix
                 .columns(scalar, &mut random, exponents)
@@ -802,18 +814,6 @@ fn interpolation_is_within_its_bound_also_where_it_cancels() {
                 .expect("three columns");
             mix.on(scalar, &[x.clone(), y.clone(), a.clone()]);
             // The end, and the share, that bring the result next to 0.
-            let zip = |x: &[u64], y: &[u64], f: &dyn Fn(Exact, Exact) -> Exact| -> Vec<u64> {
-                let pairs = x.iter().zip(y);
-                let column = pairs.map(|(x, y)| f(format.decode(*x), format.decode(*y)));
-                let finite = |bits: u64| {
-                    if bits & !format.sign() < format.infinity() {
-                        bits
-                    } else {
-                        0
-                    }
-                };
-                column.map(|x| finite(format.encode(&x))).collect()
-            };
             let end = zip(&x, &a, &|x, a| x.sub(&x.div(&a)));
             let end = jittered(end, &mut random);
             mix.on(scalar, &[x.clone(), end, a]);
@@ -821,16 +821,23 @@ fn interpolation_is_within_its_bound_also_where_it_cancels() {
             let share = jittered(share, &mut random);
             mix.on(scalar, &[x, y, share]);
         }
-        // Next to and among the subnormal numbers.
-        let small = 1 << (format.fraction_bits() + 2);
-        let mut column = |limit: u64| -> Vec<u64> {
-            (0..3000)
-                .map(|_| random.below(limit) | (random.next() & format.sign()))
-                .collect()
-        };
+        // Next to and among the subnormal numbers, and where only what the products lose is among them.
         let one = format.encode(&Exact::integer(1));
-        let columns = [column(small), column(small), column(one + small)];
-        mix.on(scalar, &columns);
+        for exponents in [2, 5, digits as u64 / 2, digits as u64 + 2] {
+            let small = (exponents + 1) << format.fraction_bits();
+            let small = small.min(format.infinity() / 2);
+            let mut column = |limit: u64| -> Vec<u64> {
+                (0..3000)
+                    .map(|_| random.below(limit) | (random.next() & format.sign()))
+                    .collect()
+            };
+            let (x, y) = (column(small), column(small));
+            let shares = column(one + (4 << format.fraction_bits()));
+            mix.on(scalar, &[x.clone(), y.clone(), shares]);
+            let share = jittered(zip(&x, &y, &|x, y| x.div(&x.sub(&y))), &mut random);
+            let share = share.into_iter().map(|x| format.finite(x)).collect();
+            mix.on(scalar, &[x, y, share]);
+        }
     }
 }
 
