@@ -7,7 +7,8 @@
 //!
 //! Of shaders the first target is mostly naga, which reads and checks their text, and whose tables of types grow
 //! with the square of a function's length: it is measured alone, the line says its share, and what is judged is
-//! the rest.
+//! the rest. Of Metal sources, whose target is `metal`, the same holds of clang, which is a process of its own.
+//! Where there is no clang they are left out, and a line says so.
 
 #![allow(
     clippy::print_stdout,
@@ -15,6 +16,7 @@
     reason = "a table on standard output is what this program is for"
 )]
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -25,14 +27,17 @@ use invar_interp::{Arg, CheckOptions, Dispatch, Grid, check};
 use invar_ir::binary::{decode, encode};
 use invar_ir::{Const, Diagnostics, Module, ParamKind, Rule, Type, Verified, text, verify};
 use invar_llvm::{CompileOptions, compile, compile_cold_paths};
+use invar_msl::{Library, find_clang};
 use invar_texture::{PixelFormat, TextureShape};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
+use rustix::time::ClockId;
 
 mod odd;
+mod odd_metal;
 
-use odd::{KINDS, Kind, MOST};
+use odd::{Kind, Language, MOST};
 
-const USAGE: &str = "usage: [--only KIND] [--target verify|checked|cpu|edges|msl|wgsl] [--most SIZE] \
+const USAGE: &str = "usage: [--only KIND] [--target verify|metal|checked|cpu|edges|msl|wgsl] [--most SIZE] \
                      [--print]; the last prints the kernels and measures nothing";
 /// How much longer an instruction of a large kernel may take than one of a kernel of [`BASE`].
 const MOST_GROWTH: f64 = 3.0;
@@ -61,15 +66,27 @@ struct Target {
 /// A kernel as text and verified.
 struct Source {
     text: String,
-    is_shader: bool,
+    language: Language,
     module: Verified,
 }
 
 impl Source {
-    fn read(text: &str, is_shader: bool) -> Result<Module, Diagnostics> {
-        match is_shader {
-            true => invar::wgsl::read("odd.wgsl", text),
-            false => text::parse("odd.inv", text),
+    fn read(text: &str, language: Language) -> Result<Module, Diagnostics> {
+        match language {
+            Language::Text => text::parse("odd.inv", text),
+            Language::Wgsl => invar::wgsl::read("odd.wgsl", text),
+            Language::Metal => {
+                let library = Library {
+                    name: "odd.metal".to_string(),
+                    text: text.to_string(),
+                    ..Library::default()
+                };
+                let made = library.kernels(None)?;
+                match made.refused.into_iter().next() {
+                    Some((_, errors)) => Err(errors),
+                    None => Ok(made.module),
+                }
+            }
         }
     }
 
@@ -106,20 +123,24 @@ enum Done {
 #[derive(Clone, Copy)]
 struct Spent {
     all: f64,
-    /// Of them naga's.
-    naga: f64,
+    /// Of them naga's or clang's.
+    others: f64,
 }
 
 impl Spent {
     fn ours(self) -> f64 {
-        f64::max(self.all - self.naga, 0.0)
+        f64::max(self.all - self.others, 0.0)
     }
 }
 
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 7] = [
     Target {
         name: "verify",
         run: front,
+    },
+    Target {
+        name: "metal",
+        run: metal,
     },
     Target {
         name: "checked",
@@ -171,8 +192,8 @@ fn run() -> Result<bool, String> {
             _unknown => return Err(USAGE.to_string()),
         }
     }
-    let kinds: Vec<&Kind> = KINDS
-        .iter()
+    let all = || odd::KINDS.iter().chain(odd_metal::KINDS);
+    let mut kinds: Vec<&Kind> = all()
         .filter(|kind| only.as_ref().is_none_or(|only| kind.name == only))
         .collect();
     let targets: Vec<&Target> = TARGETS
@@ -180,7 +201,7 @@ fn run() -> Result<bool, String> {
         .filter(|t| target.as_ref().is_none_or(|target| t.name == target))
         .collect();
     if kinds.is_empty() {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let names: Vec<&str> = all().map(|kind| kind.name).collect();
         return Err(format!("no kind has that name: {}", names.join(", ")));
     }
     if targets.is_empty() {
@@ -192,12 +213,26 @@ fn run() -> Result<bool, String> {
         }
         return Ok(true);
     }
+    if let Err(why) = find_clang() {
+        let before = kinds.len();
+        kinds.retain(|kind| kind.language != Language::Metal);
+        match before - kinds.len() {
+            0 => {}
+            left_out => println!("{left_out} kinds left out: {why}"),
+        }
+    }
     let names: Vec<String> = SIZES.iter().map(|size| format!("{size:>10}")).collect();
     println!("{:36} {:8}{}   growth", "ms of", "for", names.concat());
     let mut failed = 0;
     for kind in kinds {
-        for target in &targets {
-            failed += usize::from(!line(kind, target, most)?);
+        let mut sources = BTreeMap::new();
+        let own = targets.iter().filter(|target| match target.name {
+            "verify" => kind.language != Language::Metal,
+            "metal" => kind.language == Language::Metal,
+            _back_end => true,
+        });
+        for target in own {
+            failed += usize::from(!line(kind, target, most, &mut sources)?);
         }
     }
     println!(
@@ -207,21 +242,32 @@ fn run() -> Result<bool, String> {
     Ok(failed == 0)
 }
 
-/// Measures a kind for a target, and prints it; whether it grows as it should.
-fn line(kind: &Kind, target: &Target, most: usize) -> Result<bool, String> {
+/// Measures a kind for a target, and prints it; whether it grows as it should. `sources` are those of the kind that
+/// were read, by their sizes.
+fn line(
+    kind: &Kind,
+    target: &Target,
+    most: usize,
+    sources: &mut BTreeMap<usize, Result<Source, Diagnostics>>,
+) -> Result<bool, String> {
     print!("{:36} {:8}", kind.name, target.name);
     let mut base = None;
     let mut growth = None;
     let mut says = String::new();
+    let mut last = 0;
     for size in SIZES {
         let size = size.min(kind.most);
-        let seen = base.is_some_and(|(base, _)| size <= base);
+        let seen = size <= std::mem::replace(&mut last, size);
         if size > most || seen {
             print!("{:>10}", "");
             continue;
         }
-        let source = source(kind, size)?;
-        let time = match time(target, &source) {
+        let source = sources.entry(size).or_insert_with(|| source(kind, size));
+        let time = match source
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|s| time(target, s))
+        {
             Ok(time) => time,
             Err(Diagnostics(errors)) => {
                 let refused = errors.first().filter(|e| limits(e.rule));
@@ -235,8 +281,15 @@ fn line(kind: &Kind, target: &Target, most: usize) -> Result<bool, String> {
             break;
         };
         print!("{:>10.2}", time.all);
-        if time.naga > 0.0 {
-            says = format!("naga: {:.0} % of the last", 100.0 * time.naga / time.all);
+        if time.others > 0.0 {
+            let reader = match kind.language {
+                Language::Metal => "clang",
+                Language::Wgsl | Language::Text => "naga",
+            };
+            says = format!(
+                "{reader}: {:.0} % of the last",
+                100.0 * time.others / time.all
+            );
         }
         let time = time.ours();
         std::io::stdout().flush().map_err(|e| e.to_string())?;
@@ -269,15 +322,13 @@ fn limits(rule: Rule) -> bool {
     )
 }
 
-fn source(kind: &Kind, size: usize) -> Result<Source, String> {
+fn source(kind: &Kind, size: usize) -> Result<Source, Diagnostics> {
     let text = kind.text(size);
-    let wrong = |e: Diagnostics| format!("{}, {size}: {e}", kind.name);
-    let is_shader = kind.is_shader;
-    let module = Source::read(&text, is_shader).map_err(wrong)?;
-    let module = verify(module).map_err(wrong)?;
+    let language = kind.language;
+    let module = verify(Source::read(&text, language)?)?;
     Ok(Source {
         text,
-        is_shader,
+        language,
         module,
     })
 }
@@ -292,7 +343,7 @@ fn time(target: &Target, source: &Source) -> Result<Option<Spent>, Diagnostics> 
         };
         least = Some(least.map_or(time, |least| Spent {
             all: least.all.min(time.all),
-            naga: least.naga.min(time.naga),
+            others: least.others.min(time.others),
         }));
         all += time.all;
         if all > SHORT {
@@ -304,7 +355,11 @@ fn time(target: &Target, source: &Source) -> Result<Option<Spent>, Diagnostics> 
 
 /// How long this thread has had a processor, in milliseconds.
 fn processor_time() -> f64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    milliseconds(ClockId::ThreadCPUTime)
+}
+
+fn milliseconds(clock: ClockId) -> f64 {
+    let now = rustix::time::clock_gettime(clock);
     now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
 }
 
@@ -312,7 +367,7 @@ fn timed<T>(what: impl FnOnce() -> Result<T, Diagnostics>) -> Result<(T, Done), 
     let start = processor_time();
     let made = what()?;
     let all = processor_time() - start;
-    Ok((made, Done::In(Spent { all, naga: 0.0 })))
+    Ok((made, Done::In(Spent { all, others: 0.0 })))
 }
 
 // ---- targets ----
@@ -320,19 +375,33 @@ fn timed<T>(what: impl FnOnce() -> Result<T, Diagnostics>) -> Result<(T, Done), 
 /// What every front end does: from the text to a verified module, and there and back through both forms.
 fn front(source: &Source) -> Result<Done, Diagnostics> {
     let (same, done) = timed(|| {
-        let module = verify(Source::read(&source.text, source.is_shader)?)?;
+        let module = verify(Source::read(&source.text, source.language)?)?;
         let printed = module.to_string();
         let decoded = decode(&encode(&module));
         Ok(!printed.is_empty() && decoded.is_ok())
     })?;
     assert!(same, "what was encoded is decoded");
     match done {
-        Done::In(Spent { all, .. }) if source.is_shader => Ok(Done::In(Spent {
+        Done::In(Spent { all, .. }) if source.language == Language::Wgsl => Ok(Done::In(Spent {
             all,
-            naga: naga_time(&source.text),
+            others: naga_time(&source.text),
         })),
         done => Ok(done),
     }
+}
+
+/// From a Metal source to a verified module. What is not spent in this process, by all of its threads, is clang's.
+fn metal(source: &Source) -> Result<Done, Diagnostics> {
+    let start = [ClockId::Monotonic, ClockId::ProcessCPUTime].map(milliseconds);
+    verify(Source::read(&source.text, source.language)?)?;
+    let [all, ours] = [
+        milliseconds(ClockId::Monotonic) - start[0],
+        milliseconds(ClockId::ProcessCPUTime) - start[1],
+    ];
+    Ok(Done::In(Spent {
+        all,
+        others: f64::max(all - ours, 0.0),
+    }))
 }
 
 /// How long naga takes to read and check a shader.

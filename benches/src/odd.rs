@@ -11,9 +11,18 @@ pub struct Kind {
     pub name: &'static str,
     /// The largest size; 100,000 unless something that the language states is nearer.
     pub most: usize,
-    /// Its text is a shader's, in WGSL.
-    pub is_shader: bool,
-    make: fn(&mut Text, usize),
+    pub language: Language,
+    pub make: fn(&mut Text, usize),
+}
+
+/// What a kernel is written in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// Invar's own text.
+    Text,
+    /// A shader.
+    Wgsl,
+    Metal,
 }
 
 impl Kind {
@@ -21,9 +30,10 @@ impl Kind {
     pub fn text(&self, size: usize) -> String {
         let mut text = Text::default();
         (self.make)(&mut text, size);
-        match self.is_shader {
-            true => text.finish_shader(),
-            false => text.finish(),
+        match self.language {
+            Language::Text => text.finish(),
+            Language::Wgsl => text.finish_shader(),
+            Language::Metal => text.finish_metal(),
         }
     }
 }
@@ -33,24 +43,24 @@ pub const MOST: usize = 100_000;
 /// Loops and conditions within each other: as deep as they go, less what is around them.
 const DEEP: usize = 60;
 /// Instructions that a function of floats counts for: what it is written out as has that many or more.
-const FUNCTION: usize = 50;
+pub const FUNCTION: usize = 50;
 
 /// A kernel in the making.
 #[derive(Default)]
-struct Text {
-    declarations: String,
-    params: String,
+pub struct Text {
+    pub declarations: String,
+    pub params: String,
     body: String,
 }
 
 impl Text {
-    fn line(&mut self, line: &str) {
+    pub fn line(&mut self, line: &str) {
         self.body.push_str(line);
         self.body.push('\n');
     }
 
-    /// Lines with `#` in the place of each number, and `@-` in that of the number before it.
-    fn repeat(&mut self, rounds: usize, lines: &str) {
+    /// Lines with `#` in the place of each number, and `#-` in that of the number before it.
+    pub fn repeat(&mut self, rounds: usize, lines: &str) {
         for i in 1..=rounds {
             let own = lines.replace("#-", &(i - 1).to_string());
             self.line(&own.replace('#', &i.to_string()));
@@ -58,7 +68,7 @@ impl Text {
     }
 
     /// The same, of one of several variants in turn.
-    fn cycle(&mut self, rounds: usize, variants: &[&str]) {
+    pub fn cycle(&mut self, rounds: usize, variants: &[&str]) {
         for i in 1..=rounds {
             let own = variants[i % variants.len()].replace("#-", &(i - 1).to_string());
             self.line(&own.replace('#', &i.to_string()));
@@ -111,6 +121,31 @@ impl Text {
              }}\n"
         )
     }
+
+    /// What is declared, and a kernel. That it asks for files keeps it from being kept on disk.
+    fn finish_metal(self) -> String {
+        let Text {
+            declarations,
+            params,
+            body,
+        } = self;
+        format!(
+            "#include <metal_stdlib>
+             // __has_include
+             using namespace metal;
+             {declarations}
+             kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
+                 device uint *z [[buffer(2)]], constant uint &n [[buffer(3)]], constant float &f [[buffer(4)]]{params},
+                 uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]])
+             {{
+                 uint c = z[i], v = c;
+                 float s = x[i], w = s;
+                 {body}
+                 z[i] = v;
+                 y[i] = w;
+             }}\n"
+        )
+    }
 }
 
 const fn kind(name: &'static str, make: fn(&mut Text, usize)) -> Kind {
@@ -121,14 +156,14 @@ const fn limited(name: &'static str, most: usize, make: fn(&mut Text, usize)) ->
     Kind {
         name,
         most,
-        is_shader: false,
+        language: Language::Text,
         make,
     }
 }
 
 const fn shader(name: &'static str, make: fn(&mut Text, usize)) -> Kind {
     Kind {
-        is_shader: true,
+        language: Language::Wgsl,
         ..kind(name, make)
     }
 }
