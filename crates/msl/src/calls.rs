@@ -4,7 +4,7 @@
 use invar_ir::{
     AtomicOp, Const, MatrixPlace, Op, Order, Place, Scalar, Scope, Spaces, Type, Value,
 };
-use invar_llvm::foreign::Operand;
+use invar_llvm::foreign::{Block, Operand};
 
 use crate::objects::{Root, scalar_of};
 use crate::translate::{Address, Done, Translator, Val};
@@ -49,7 +49,9 @@ impl Translator<'_> {
         let is_zero = matches!(inst.operands[1], Operand::Bits(_, 0));
         let address = self.address(&inst.operands[0])?;
         let is_own = matches!(address.root, Some(Root::Variable(_)));
-        let block = f.blocks.iter().position(|b| b.insts.contains(&number));
+        // Blocks have the instructions in order.
+        let up_to = |block: &Block| block.insts.first().is_some_and(|first| *first <= number);
+        let block = f.blocks.partition_point(up_to).checked_sub(1);
         let is_once = block.is_some_and(|b| !self.graph.is_in_loop(b));
         if is_zero && is_own && is_once {
             return Ok(());

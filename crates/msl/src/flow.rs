@@ -4,11 +4,12 @@
 //! several places yields the number of the place and what each would have; where it is one, only that. A way
 //! back is `continue`, a way out of a loop `break`, and no block is written twice but the end of the kernel.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use invar_ir::inst::MAX_NESTING;
 use invar_ir::room::with_room;
-use invar_ir::{Const, InstKind, Op, Region, Type, Value};
+use invar_ir::{Const, Diagnostic, InstKind, Op, Region, Rule, Type, Value};
 use invar_llvm::foreign::{Kind, Operand};
 
 use crate::translate::{Done, Translator};
@@ -16,8 +17,10 @@ use crate::translate::{Done, Translator};
 /// What a block and the way to the next take of the stack, and more.
 const BLOCK_BYTES: usize = 128 << 10;
 
+/// The most blocks that a loop leaves to: each way out hands on values for all of them.
+const MAX_EXITS: usize = 256;
+
 /// The loop around what is being written.
-#[derive(Clone)]
 struct Around {
     header: usize,
     /// The blocks that it leaves to, in order.
@@ -29,7 +32,7 @@ struct Around {
 /// Where a region is written.
 #[derive(Clone, Default)]
 struct Context {
-    around: Option<Around>,
+    around: Option<Rc<Around>>,
     /// The blocks that the region may go on in, in order.
     targets: Vec<usize>,
     /// Whether the kernel ends behind the region: to end there is to go on.
@@ -86,11 +89,25 @@ impl Translator<'_> {
 
     /// Which targets the ways from these blocks reach, in order.
     fn reached(&self, from: &[usize], targets: &[usize], context: &Context) -> Vec<usize> {
+        let found = self.found(from, targets, targets.len(), context);
+        found.into_iter().map(|place| targets[place]).collect()
+    }
+
+    /// The places among some targets of those that the ways from these blocks reach, as many as are wanted.
+    fn found(
+        &self,
+        from: &[usize],
+        targets: &[usize],
+        wanted: usize,
+        context: &Context,
+    ) -> BTreeSet<usize> {
         let mut seen = HashSet::new();
         let mut found = BTreeSet::new();
         let mut open = from.to_vec();
         let header = context.around.as_ref().map(|a| a.header);
-        while let Some(block) = open.pop() {
+        while found.len() < wanted
+            && let Some(block) = open.pop()
+        {
             if Some(block) == header || !self.is_inside(block, context) || self.ends(block) {
                 continue;
             }
@@ -100,7 +117,7 @@ impl Translator<'_> {
                 open.extend(self.successors(block));
             }
         }
-        found.into_iter().map(|place| targets[place]).collect()
+        found
     }
 
     /// The types of what a region hands on that may go on in these blocks.
@@ -173,14 +190,27 @@ impl Translator<'_> {
         let f = self.f;
         let phis: Vec<usize> = targets.iter().flat_map(|t| self.phis(*t)).collect();
         for phi in phis {
-            let operands = &f.insts[phi].operands;
-            for (at, operand) in operands.iter().enumerate() {
-                if let Operand::Bits(_, bits) = operand
-                    && operands[..at].contains(operand)
-                    && let [Type::Scalar(scalar)] = self.phi_types(phi)?[..]
-                {
-                    self.bits(scalar, *bits);
-                }
+            let [Type::Scalar(scalar)] = self.phi_types(phi)?[..] else {
+                continue;
+            };
+            let again = self.again.entry(phi).or_insert_with(|| {
+                let mut ways: HashMap<u64, usize> = HashMap::new();
+                let bits = f.insts[phi]
+                    .operands
+                    .iter()
+                    .filter_map(|operand| match operand {
+                        Operand::Bits(_, bits) => Some(*bits),
+                        _other => None,
+                    });
+                bits.filter(|bits| {
+                    let ways = ways.entry(*bits).or_default();
+                    *ways += 1;
+                    *ways == 2
+                })
+                .collect()
+            });
+            for bits in again.clone() {
+                self.bits(scalar, bits);
             }
         }
         Ok(())
@@ -234,10 +264,22 @@ impl Translator<'_> {
         self.arrive(to, &values, context)
     }
 
+    fn leaves_to_too_many(&self) -> Diagnostic {
+        Diagnostic::error(
+            Rule::LimitExceeded,
+            self.k.span(),
+            format!("a loop is left to at most {MAX_EXITS} places, after each of which something else is done"),
+        )
+        .help("leave the loop with a number that says what is to be done, and do it after the loop")
+    }
+
     /// Writes a loop, and what follows it.
     fn repeat(&mut self, header: usize, values: &[Value], context: &Context) -> Done<()> {
         let exits = self.graph.exits(header);
         let exits: Vec<usize> = exits.into_iter().filter(|e| !self.ends(*e)).collect();
+        if exits.len() > MAX_EXITS {
+            return Err(self.leaves_to_too_many());
+        }
         let mut init = values.to_vec();
         for ty in self.layout(&exits)? {
             init.push(self.zero(ty)?);
@@ -246,11 +288,11 @@ impl Translator<'_> {
         let carried = self.open(&types);
         self.bind(header, &carried[..values.len()])?;
         let inside = Context {
-            around: Some(Around {
+            around: Some(Rc::new(Around {
                 header,
                 exits: exits.clone(),
                 carried,
-            }),
+            })),
             ..Context::default()
         };
         self.block(header, &inside)?;
@@ -414,7 +456,8 @@ impl Translator<'_> {
         let condition = self.one(last, 0)?;
         let inner = context.with(targets.to_vec());
         self.constants_of(targets)?;
-        let goes_on = |t: &Self, to| !t.reached(&[to], targets, context).is_empty();
+        let wanted = targets.len().min(1);
+        let goes_on = |t: &Self, to| !t.found(&[to], targets, wanted, context).is_empty();
         // Where no side comes back, both end in one place, so that no thread leaves another behind.
         if context.around.is_none() && !goes_on(self, yes) && !goes_on(self, no) {
             let last = Context {

@@ -6,6 +6,24 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_llvm::foreign::{Function, Kind};
 
+/// A loop that leaves to more blocks has what stands behind its ways out inside, where that may be.
+const MANY_EXITS: usize = 16;
+
+/// Whether threads meet in a block.
+fn meets(f: &Function, block: usize) -> bool {
+    let names = ["threadgroup_barrier", "simd", "quad", "sgm"];
+    f.blocks[block]
+        .insts
+        .iter()
+        .any(|inst| match &f.insts[*inst].kind {
+            Kind::Call(name) => {
+                let name = name.strip_prefix("invar.").unwrap_or_default();
+                names.iter().any(|prefix| name.starts_with(prefix))
+            }
+            _other => false,
+        })
+}
+
 /// The blocks of a function that can be reached, as a graph.
 pub(crate) struct Graph {
     successors: Vec<Vec<usize>>,
@@ -20,7 +38,7 @@ pub(crate) struct Graph {
     /// The places of each block and of the last that it dominates, where a block comes before what it dominates
     /// and what it does not comes after all of that.
     spans: Vec<(usize, usize)>,
-    /// The blocks of each loop, by the first.
+    /// The blocks of each loop, by the first, and what was taken in.
     pub loops: HashMap<usize, BTreeSet<usize>>,
     in_loops: HashSet<usize>,
     /// How many ways lead to each block without going back.
@@ -57,6 +75,7 @@ impl Graph {
             graph.dominate(&sorted);
             graph.number(&sorted);
             graph.find_loops(&sorted);
+            graph.take_in(f);
         }
         graph
     }
@@ -185,6 +204,31 @@ impl Graph {
             }
         }
         self.in_loops = self.loops.values().flatten().copied().collect();
+    }
+
+    /// Takes into loops what stands behind one of very many ways out of them and leads to where others do too: else
+    /// each way would hand on the values of all. What threads meet in stays outside.
+    fn take_in(&mut self, f: &Function) {
+        let headers: Vec<usize> = self.loops.keys().copied().collect();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        for header in headers {
+            let exits = self.exits(header);
+            if exits.len() > MANY_EXITS {
+                let ends_soon = |exit: &usize| {
+                    let ways = &self.before[*exit];
+                    let joins = |to: &usize| to != exit && self.before[*to].len() > 1;
+                    let is_header = self.loops.contains_key(exit);
+                    ways.len() == 1 && !is_header && self.successors[*exit].iter().all(joins)
+                };
+                let alone = exits.into_iter().filter(ends_soon);
+                taken.extend(alone.filter(|exit| !meets(f, *exit)));
+            }
+        }
+        for body in self.loops.values_mut() {
+            let inside = |block: &&usize| body.contains(&self.before[**block][0]);
+            let own: Vec<usize> = taken.iter().filter(inside).copied().collect();
+            body.extend(own);
+        }
     }
 
     /// Whether each way to the other block, which can be reached, comes by the first.

@@ -4,7 +4,7 @@
 //! Nobody but the thread sees its variables, so what is stored there and never comes out of them is needed for nothing,
 //! and neither are the loads that it comes from.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use invar_llvm::foreign::{Function, Global, Kind, Operand, Type};
 
@@ -60,9 +60,15 @@ pub(crate) fn needed(f: &Function, objects: &Objects) -> Vec<bool> {
         let roots = objects.roots_of(operand);
         !roots.is_empty() && roots.iter().all(|r| matches!(r, Root::Variable(_)))
     };
-    let stores: Vec<(usize, Vec<Root>)> = (0..f.insts.len())
-        .filter_map(|inst| Some((inst, objects.roots_of(places(f, inst).0?))))
-        .collect();
+    let mut stores: HashMap<Root, Vec<usize>> = HashMap::new();
+    for inst in 0..f.insts.len() {
+        for root in places(f, inst)
+            .0
+            .map_or_else(Vec::new, |to| objects.roots_of(to))
+        {
+            stores.entry(root).or_default().push(inst);
+        }
+    }
     let mut needed = vec![false; f.insts.len()];
     let mut read: HashSet<Root> = HashSet::new();
     let mut open: Vec<usize> = (0..f.insts.len())
@@ -76,8 +82,7 @@ pub(crate) fn needed(f: &Function, objects: &Objects) -> Vec<bool> {
         let from = places(f, inst).1;
         for root in from.map_or_else(Vec::new, |from| objects.roots_of(from)) {
             if read.insert(root) {
-                let of_root = stores.iter().filter(|(_, roots)| roots.contains(&root));
-                open.extend(of_root.map(|(store, _)| *store));
+                open.extend(stores.get(&root).into_iter().flatten());
             }
         }
     }

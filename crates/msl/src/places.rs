@@ -35,6 +35,8 @@ impl Calls {
 struct Lines<'a> {
     file: &'a File,
     lines: Vec<&'a str>,
+    /// Whether each of its characters is a byte.
+    is_ascii: bool,
 }
 
 impl<'a> Places<'a> {
@@ -93,9 +95,18 @@ impl<'a> Places<'a> {
             let key = crate::clang::absolute(std::path::Path::new(&at.file));
             let file = files.get(&*key.to_string_lossy())?;
             let lines = file.text.lines().collect();
-            Some(Lines { file, lines })
+            let is_ascii = file.text.is_ascii();
+            Some(Lines {
+                file,
+                lines,
+                is_ascii,
+            })
         });
-        let Lines { file, lines } = read.as_ref()?;
+        let Lines {
+            file,
+            lines,
+            is_ascii,
+        } = read.as_ref()?;
         if at.line == 0 {
             return None;
         }
@@ -108,9 +119,13 @@ impl<'a> Places<'a> {
         // Columns of clang's count bytes, and ours characters.
         let characters = |bytes: u32| {
             let bytes = (bytes as usize).min(line.len());
-            line.char_indices()
-                .take_while(|(at, _)| *at < bytes)
-                .count() as u32
+            match is_ascii {
+                true => bytes as u32,
+                false => {
+                    let chars = line.char_indices();
+                    chars.take_while(|(at, _)| *at < bytes).count() as u32
+                }
+            }
         };
         let start = Position {
             line: at.line,

@@ -16,8 +16,11 @@ use smallvec::SmallVec;
 use crate::graph::Graph;
 use crate::lanes::{Lanes, matrix_scalar};
 use crate::memory::Object;
-use crate::objects::{Objects, Root, odd_bits, scalar_of};
+use crate::objects::{Objects, Root, gcd, odd_bits, scalar_of};
 use crate::places::Places;
+
+/// Addresses of more terms are summed up.
+const MOST_TERMS: usize = 16;
 
 /// A sentence for the user in the place of a result.
 pub(crate) type Done<T> = Result<T, Diagnostic>;
@@ -104,6 +107,10 @@ pub(crate) struct Translator<'a> {
     /// What is constant.
     constants: HashMap<Value, Const>,
     pub lanes: Lanes,
+    /// The operands of phis by the blocks that they come from.
+    ways: HashMap<(usize, usize), usize>,
+    /// The bits that phis get on more than one way.
+    pub again: HashMap<usize, Vec<u64>>,
     /// Phis of addresses that may be null.
     pub nullable: Vec<bool>,
     /// Of each instruction, whether what uses it takes it for an integer with a sign.
@@ -128,6 +135,8 @@ impl<'a> Translator<'a> {
             scopes: vec![Scope::default()],
             constants: HashMap::new(),
             lanes: Lanes::of(f),
+            ways: ways(f),
+            again: HashMap::new(),
             nullable: nullable(f),
             signed: signed(f),
             unset: Vec::new(),
@@ -419,12 +428,8 @@ impl<'a> Translator<'a> {
         let f = self.f;
         let mut all = Vec::new();
         for phi in self.phis(block) {
-            let Kind::Phi(ways) = &f.insts[phi].kind else {
-                continue;
-            };
-            let way = ways.iter().position(|way| *way == from);
-            let operand = match way {
-                Some(way) => &f.insts[phi].operands[way],
+            let operand = match self.ways.get(&(phi, from)) {
+                Some(way) => &f.insts[phi].operands[*way],
                 None => &Operand::Undefined,
             };
             let types = self.phi_types(phi)?;
@@ -567,6 +572,7 @@ impl<'a> Translator<'a> {
                 for (operand, scale) in inst.operands[1..].iter().zip(scales) {
                     self.step(&mut address, operand, *scale, 8)?;
                 }
+                self.shorten(&mut address);
                 Val::Address(address)
             }
             Kind::Binary(op) => Val::One(self.binary(number, *op)?),
@@ -603,6 +609,24 @@ impl<'a> Translator<'a> {
         };
         self.values.insert(number, result);
         self.take_apart(number)
+    }
+
+    /// Sums up what an address of very many terms is away from its object, or each access by one that others come from
+    /// would sum up all that these have.
+    fn shorten(&mut self, address: &mut Address) {
+        if address.terms.len() <= MOST_TERMS {
+            return;
+        }
+        let scales = address.terms.iter().map(|(_, scale)| scale.unsigned_abs());
+        let unit = i64::try_from(scales.fold(0, gcd)).unwrap_or(1);
+        let away = Address {
+            constant: 0,
+            ..address.clone()
+        };
+        let sum = self.distance(&away, unit);
+        let sum = self.signed(sum, true);
+        address.terms.clear();
+        address.add(sum, unit);
     }
 
     /// Goes on from an address by an operand times a number; sums in it are taken apart.
@@ -1035,6 +1059,19 @@ fn signed(f: &Function) -> Vec<bool> {
         }
     }
     signed
+}
+
+/// The operands of phis by the blocks that they come from: of several, which are one value, the first.
+fn ways(f: &Function) -> HashMap<(usize, usize), usize> {
+    let mut all = HashMap::new();
+    for (number, inst) in f.insts.iter().enumerate() {
+        if let Kind::Phi(from) = &inst.kind {
+            for (way, from) in from.iter().enumerate() {
+                all.entry((number, *from)).or_insert(way);
+            }
+        }
+    }
+    all
 }
 
 /// The instructions whose result is an address that may be null.

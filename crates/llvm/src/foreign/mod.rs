@@ -8,6 +8,7 @@
 //! barrier; some leave out loads whose value is known. Deliberately absent: what the IR means, which the
 //! front ends say.
 
+mod blocks;
 mod chains;
 mod debug;
 mod passes;

@@ -26,7 +26,7 @@ use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 use super::debug::Debug;
 use super::read::{self, Params, variable_name};
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
-use super::{Function, chains, unroll};
+use super::{Function, blocks, chains, unroll};
 
 /// How often loops are written out and what is then known is found: a loop may be inside of another.
 const ROUNDS: usize = 3;
@@ -37,9 +37,15 @@ pub struct Module {
     pub(super) module: LLVMModuleRef,
 }
 
-/// The most loops of a function with every call inlined. LLVM's passes turn them one by one, each of which takes
-/// longer the more there are: 3,000 took 30 s.
+/// The most loops of a function with every call inlined. Where they have to be written out, LLVM's passes turn them one
+/// by one, each of which takes longer the more there are: 3,000 took 30 s.
 pub const MAX_LOOPS: usize = 4096;
+
+/// The most loops of a function whose loops are written out though nothing needs it. LLVM goes through all that comes
+/// after a loop when it turns it: 1,000 took 2 s.
+const MOST_LOOPS: usize = 512;
+/// The most ways out of a loop of such a function: LLVM asks of each, and of those before it, when it is taken.
+const MOST_WAYS_OUT: usize = 64;
 
 /// Why a function is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,9 +180,12 @@ impl Module {
             // What is said of variables is not asked for, and passes would keep it up to date.
             self.run("globaldce,strip-nonlinetable-debuginfo")?;
             self.shorten_chains()?;
+            self.run("always-inline,globaldce")?;
+            for function in params.keys() {
+                blocks::divide(self.context, *function);
+            }
             self.run(&format!(
-                "always-inline,globaldce,\
-                 function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
+                "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
             // No pass changes what has too many loops, for that takes long.
             let left_alone = self.attribute(c"optnone");
@@ -184,6 +193,8 @@ impl Module {
             let leave_alone = |function| LLVMAddAttributeAtIndex(function, index, left_alone);
             let mut too_many: HashMap<LLVMValueRef, usize> = HashMap::new();
             let mut unknown: HashSet<LLVMValueRef> = HashSet::new();
+            // Loops that need not be written out stay where that takes long.
+            let mut is_left: HashSet<LLVMValueRef> = HashSet::new();
             for function in params.keys() {
                 let loops = unroll::loops(*function);
                 if loops > MAX_LOOPS {
@@ -193,13 +204,19 @@ impl Module {
                     unknown.insert(*function);
                     leave_alone(*function);
                 } else {
-                    unroll::loops_over_registers(self.context, *function);
+                    let is_for_registers = unroll::loops_over_registers(self.context, *function);
+                    let takes_long =
+                        loops > MOST_LOOPS || unroll::most_ways_out(*function) > MOST_WAYS_OUT;
+                    if takes_long && !is_for_registers {
+                        is_left.insert(*function);
+                        leave_alone(*function);
+                    }
                 }
             }
             self.write_loops_out(
-                params
-                    .keys()
-                    .filter(|f| !too_many.contains_key(f) && !unknown.contains(f)),
+                params.keys().filter(|f| {
+                    !too_many.contains_key(f) && !unknown.contains(f) && !is_left.contains(f)
+                }),
                 leave_alone,
             )?;
             params.retain(|function, _| !too_many.contains_key(function));

@@ -11,11 +11,11 @@ use std::slice;
 
 use inkwell::llvm_sys::core::{
     LLVMCountStructElementTypes, LLVMGetAllocatedType, LLVMGetBasicBlockTerminator,
-    LLVMGetElementType, LLVMGetFirstBasicBlock, LLVMGetInstructionOpcode, LLVMGetMDKindIDInContext,
-    LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMGetMetadata,
-    LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor, LLVMGetTypeKind, LLVMIsAMDNode,
-    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
-    LLVMStructGetTypeAtIndex, LLVMTypeOf,
+    LLVMGetElementType, LLVMGetFirstBasicBlock, LLVMGetInstructionOpcode, LLVMGetInstructionParent,
+    LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString,
+    LLVMGetMetadata, LLVMGetNextBasicBlock, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor,
+    LLVMGetTypeKind, LLVMIsAMDNode, LLVMMDNodeInContext2, LLVMMDStringInContext2,
+    LLVMMetadataAsValue, LLVMSetMetadata, LLVMStructGetTypeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
@@ -24,11 +24,11 @@ use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
 use super::thread;
 use super::values::for_each;
 
-/// Says of every loop of a function with such arrays that it is to be written out.
+/// Says of every loop of a function with such arrays that it is to be written out; whether it is one.
 ///
 /// # Safety
 /// It is a function of the context.
-pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLVMValueRef) {
+pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLVMValueRef) -> bool {
     // SAFETY: the caller's promise; the node that stands for itself is made as LLVM's readers make it.
     unsafe {
         let mut has_such = false;
@@ -41,7 +41,7 @@ pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLV
             };
         });
         if !has_such {
-            return;
+            return false;
         }
         let heads = ways_back(function).into_iter().map(|(_, head)| head);
         thread::known_ways(context, function, &heads.collect());
@@ -62,6 +62,7 @@ pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLV
             LLVMSetMetadata(back, kind, LLVMMetadataAsValue(context, node));
         }
     }
+    true
 }
 
 /// Whether what is noted of a loop says whether it is to be written out.
@@ -123,6 +124,50 @@ pub(super) unsafe fn loops(function: LLVMValueRef) -> usize {
     let back = unsafe { ways_back(function) };
     let heads: HashSet<LLVMBasicBlockRef> = back.into_iter().map(|(_, head)| head).collect();
     heads.len()
+}
+
+/// How many ways lead out of the loop of a function that has the most.
+///
+/// # Safety
+/// It is a function with blocks.
+pub(super) unsafe fn most_ways_out(function: LLVMValueRef) -> usize {
+    let mut before: HashMap<LLVMBasicBlockRef, Vec<LLVMBasicBlockRef>> = HashMap::new();
+    let mut bodies: HashMap<LLVMBasicBlockRef, HashSet<LLVMBasicBlockRef>> = HashMap::new();
+    // SAFETY: the caller's promise: each block ends with a jump.
+    unsafe {
+        let mut block = LLVMGetFirstBasicBlock(function);
+        while !block.is_null() {
+            for to in successors(block) {
+                before.entry(to).or_default().push(block);
+            }
+            block = LLVMGetNextBasicBlock(block);
+        }
+        for (back, head) in ways_back(function) {
+            let body = bodies.entry(head).or_default();
+            body.insert(head);
+            let mut open = vec![LLVMGetInstructionParent(back)];
+            while let Some(block) = open.pop() {
+                if body.insert(block) {
+                    open.extend(before.get(&block).into_iter().flatten());
+                }
+            }
+        }
+        let ways_out = bodies.values().map(|body| {
+            let ways = body.iter().flat_map(|block| successors(*block));
+            ways.filter(|to| !body.contains(to)).count()
+        });
+        ways_out.max().unwrap_or(0)
+    }
+}
+
+/// What a block leads to.
+unsafe fn successors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+    // SAFETY: it is a block that ends with a jump.
+    unsafe {
+        let end = LLVMGetBasicBlockTerminator(block);
+        let ways = 0..LLVMGetNumSuccessors(end);
+        ways.map(|way| LLVMGetSuccessor(end, way)).collect()
+    }
 }
 
 /// The jumps that lead back to where they came from, and the blocks that they lead to.

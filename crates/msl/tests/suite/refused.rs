@@ -221,3 +221,37 @@ fn a_refusal_names_the_constants_that_the_kernel_reads() {
         .clone();
     assert!(text.ends_with("`c11`, and 18 more"), "{text}");
 }
+
+/// Each way out hands on values for all that something is done after which threads meet in.
+#[test]
+fn a_loop_that_is_left_to_very_many_places_is_refused() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let source = |count: u32| {
+        let ways = (0..count)
+            .map(|way| format!("if (v == {way}) {{ w += simd_sum(w) * {way}; break; }}\n"));
+        let ways: String = ways.collect();
+        let text = format!(
+            "#include <metal_stdlib>\nusing namespace metal;\n\
+             kernel void k(device int *y [[buffer(0)]]) {{\n\
+                 int v = y[0], w = y[1];\n\
+                 for (int j = 0; j < y[2]; ++j) {{ v = v * 3 + 1;\n{ways} }}\n\
+                 y[0] = v; y[1] = w;\n\
+             }}\n"
+        );
+        Library {
+            name: "ways.metal".into(),
+            text,
+            ..Library::default()
+        }
+    };
+    assert!(source(40).kernels(None).is_ok());
+    let refused = source(300).kernels(None).err().expect("it is refused");
+    let said = &refused.0[0].message;
+    assert_eq!(
+        said,
+        "a loop is left to at most 256 places, after each of which something else is done"
+    );
+}
