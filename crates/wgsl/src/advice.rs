@@ -34,6 +34,19 @@ pub fn words_of_wgsl(text: &str) -> String {
     in_source(text, quoted)
 }
 
+/// A sentence about launches in the words of WGSL, of which a dispatch is.
+///
+/// ```
+/// let told = invar_wgsl::launches_in_wgsl("for every launch of whole threadgroups");
+/// assert_eq!(told, "for every dispatch of whole workgroups");
+/// ```
+pub fn launches_in_wgsl(text: &str) -> String {
+    text.replace(
+        "launch of whole threadgroups",
+        "dispatch of whole workgroups",
+    )
+}
+
 /// Whether advice is to give atomics an order, of which languages that have relaxed ones only know nothing.
 pub fn asks_for_order(help: &str) -> bool {
     ["does not release: make it", "does not acquire: make it"]

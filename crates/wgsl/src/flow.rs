@@ -62,7 +62,10 @@ impl Case<'_> {
 }
 
 /// A `switch` of more arms is told apart by halves; of fewer by one arm after the other, as it is written.
+/// A chain of more `else if`s is built part by part, as it may be longer than blocks nest.
 const MANY_ARMS: usize = 32;
+/// How many `if`s of such a chain nest.
+const PART_OF_CHAIN: usize = 16;
 
 impl<'a> Translator<'a> {
     /// Builds the statements of a block.
@@ -75,6 +78,15 @@ impl<'a> Translator<'a> {
     }
 
     fn statements(&mut self, rest: &Rest<'_, 'a>) -> Done<Flow> {
+        if let Some((cut, later)) = self.cut
+            && rest.from == 0
+            && std::ptr::eq(cut, rest.block)
+        {
+            // The next part of a chain, which comes behind this one.
+            let yes = self.constant(true.into());
+            self.env.insert(later, yes);
+            return Ok(Flow::FALLS);
+        }
         for (i, (statement, span)) in rest.block.span_iter().enumerate().skip(rest.from) {
             self.at(*span);
             self.count()?;
@@ -102,12 +114,13 @@ impl<'a> Translator<'a> {
                     accept,
                     reject,
                 } => {
+                    let parts = self.parts_of_chain(reject);
                     let condition = self.expr(*condition)?;
                     let condition = self.one(&condition)?;
-                    let (yes, no) = (self.ends(accept), self.ends(reject));
                     let goes_on = |a: Ends, b: Ends| a.jumps && !a.falls && b.falls;
                     let (mut with_yes, mut with_no) = (None, None);
-                    if !after.is_empty() {
+                    if !after.is_empty() && parts.is_empty() {
+                        let (yes, no) = (self.ends(accept), self.ends(reject));
                         if goes_on(yes, no) {
                             with_no = Some(&after);
                         } else if goes_on(no, yes) {
@@ -120,8 +133,14 @@ impl<'a> Translator<'a> {
                         next,
                     };
                     let (yes, no) = (side(accept, with_yes), side(reject, with_no));
-                    let flow =
+                    let around = self.cut;
+                    let later = self.begin_chain(&parts);
+                    let mut flow =
                         self.branch(condition, |t| t.statements(&yes), |t| t.statements(&no))?;
+                    if let Some(later) = later {
+                        flow = self.rest_of_chain(flow, &parts, later)?;
+                        self.cut = around;
+                    }
                     if with_yes.or(with_no).is_some() {
                         return Ok(flow);
                     }
@@ -160,6 +179,65 @@ impl<'a> Translator<'a> {
             Some(next) => self.statements(next),
             None => Ok(Flow::FALLS),
         }
+    }
+
+    // ---- chains of `else if` ----
+
+    /// The blocks behind an `else` with which parts of a long chain of `else if`s begin; none of a short one, and
+    /// of one that is being built.
+    fn parts_of_chain(&self, reject: &'a Block) -> Vec<&'a Block> {
+        let (mut parts, mut ifs, mut at) = (Vec::new(), 1, reject);
+        loop {
+            if self.cut.is_some_and(|(cut, _)| std::ptr::eq(cut, at)) {
+                return Vec::new();
+            }
+            let Some(Statement::If { reject, .. }) = at.last() else {
+                break;
+            };
+            if ifs % PART_OF_CHAIN == 0 {
+                parts.push(at);
+            }
+            ifs += 1;
+            at = reject;
+        }
+        if ifs > MANY_ARMS { parts } else { Vec::new() }
+    }
+
+    /// Has the `if` that is built next end where the second part of its chain begins: whether that is reached is
+    /// in the variable.
+    fn begin_chain(&mut self, parts: &[&'a Block]) -> Option<Slot> {
+        let second = parts.first()?;
+        let later = self.slot("");
+        let no = self.constant(false.into());
+        self.env.insert(later, no);
+        self.cut = Some((second, later));
+        Some(later)
+    }
+
+    /// Builds the parts of a chain but the first, one behind the other.
+    fn rest_of_chain(&mut self, first: Flow, parts: &[&'a Block], later: Slot) -> Done<Flow> {
+        let mut flow = first;
+        for (number, part) in parts.iter().enumerate() {
+            self.cut = parts.get(number + 1).map(|next| (*next, later));
+            let (reached, before) = (self.env[later], flow);
+            let part = Rest {
+                block: part,
+                from: 0,
+                next: None,
+            };
+            flow = self.branch(
+                reached,
+                |t| {
+                    let (none, no) = (t.number(0), t.constant(false.into()));
+                    t.env.insert(t.exit, none);
+                    t.env.insert(later, no);
+                    t.statements(&part)
+                },
+                |_| Ok(before),
+            )?;
+        }
+        self.env.remove(later);
+        Ok(flow)
     }
 
     // ---- if ----

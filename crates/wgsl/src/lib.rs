@@ -9,12 +9,14 @@
 //! stages than compute, and SPIR-V and GLSL, of which naga's readers lose the scopes
 //! of barriers.
 
+use std::collections::HashSet;
+
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span};
 use invar_texture::PixelFormat;
-use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
 use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
+use naga::{Handle, Override, ShaderStage};
 
 mod advice;
 mod alias;
@@ -37,7 +39,9 @@ mod uniformity;
 mod value;
 mod variables;
 
-pub use advice::{asks_for_order, in_source, in_wgsl, told, waits, words_of_wgsl};
+pub use advice::{
+    asks_for_order, in_source, in_wgsl, launches_in_wgsl, told, waits, words_of_wgsl,
+};
 use bitcast::ToBits;
 use overrides::Overrides;
 use place::Lines;
@@ -252,6 +256,30 @@ impl Shader {
         .collect()
     }
 
+    /// The overrides that these entry points use.
+    fn used(&self, entry: Option<&str>) -> HashSet<Handle<Override>> {
+        let points = self.module.entry_points.iter();
+        let asked = |p: &&naga::EntryPoint| entry.is_none_or(|name| name == p.name);
+        let is_compute = |p: &&naga::EntryPoint| p.stage == ShaderStage::Compute;
+        overrides::used(&self.module, points.filter(asked).filter(is_compute))
+    }
+
+    /// The names of the overrides that decide a size in the compute entry points, or in the one of that name, and
+    /// have neither a value by themselves nor one of these.
+    ///
+    /// ```
+    /// let text = "override n: u32; @compute @workgroup_size(n) fn main() {}";
+    /// let shader = invar_wgsl::Shader::parse("open.wgsl", text)?;
+    /// assert_eq!(shader.open_sizes(None, &[]), ["n"]);
+    /// assert!(shader.open_sizes(None, &[("n".to_string(), 64.0)]).is_empty());
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    pub fn open_sizes(&self, entry: Option<&str>, given: &[(String, f64)]) -> Vec<String> {
+        with_room(self.stack_bytes, || {
+            overrides::open_sizes(&self.module, given, &self.used(entry))
+        })
+    }
+
     /// Makes kernels of the compute entry points, or of the one of that name, with these values of
     /// overrides.
     ///
@@ -285,8 +313,9 @@ impl Shader {
         overrides: &[(String, f64)],
     ) -> Result<Kernels, Diagnostics> {
         let one = |d: Diagnostic| Diagnostics(vec![d]);
+        let used = self.used(entry);
         let (overrides, constants) =
-            Overrides::new(&self.module, &self.lines, overrides).map_err(one)?;
+            Overrides::new(&self.module, &self.lines, overrides, &used).map_err(one)?;
         let mut module = Module {
             sources: vec![self.source.clone()],
             function_constants: constants,

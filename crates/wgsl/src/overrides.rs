@@ -7,12 +7,13 @@ use std::collections::{HashMap, HashSet};
 
 use invar_ir::{Const, Diagnostic, FunctionConstant, Rule, Scalar};
 use naga::{
-    ArraySize, BinaryOperator, EntryPoint, Expression, Handle, Literal, MathFunction, Override,
-    ScalarKind, TypeInner, UnaryOperator,
+    ArraySize, BinaryOperator, Block, EntryPoint, Expression, Function, Handle, Literal,
+    MathFunction, Override, ScalarKind, Statement, TypeInner, UnaryOperator,
 };
 
 use crate::layout::{scalar, value_type};
 use crate::place::Lines;
+use crate::tree::blocks;
 
 /// The constant of Invar that a literal is.
 pub(crate) fn literal(l: Literal) -> Option<Const> {
@@ -57,39 +58,15 @@ struct Evaluation<'a> {
 }
 
 impl Overrides {
-    /// Sorts them, with the values that the caller gives; the function constants come with it.
+    /// Sorts them, with the values that the caller gives; the function constants come with it. Those that are not
+    /// `used` need none.
     pub fn new(
         shader: &naga::Module,
         lines: &Lines,
         given: &[(String, f64)],
+        used: &HashSet<Handle<Override>>,
     ) -> Result<(Overrides, Vec<FunctionConstant>), Diagnostic> {
-        let mut fixed = HashSet::new();
-        let mut expressions: Vec<Handle<Expression>> = Vec::new();
-        expressions.extend(shader.overrides.iter().filter_map(|(_, o)| o.init));
-        expressions.extend(shader.global_variables.iter().filter_map(|(_, v)| v.init));
-        for point in &shader.entry_points {
-            let sizes = point.workgroup_size_overrides.iter().flatten();
-            expressions.extend(sizes.filter_map(|s| *s));
-        }
-        for (_, ty) in shader.types.iter() {
-            if let TypeInner::Array {
-                size: ArraySize::Pending(handle),
-                ..
-            } = ty.inner
-            {
-                fixed.insert(handle);
-            }
-        }
-        let mut seen = HashSet::new();
-        while let Some(expression) = expressions.pop() {
-            if !seen.insert(expression) {
-                continue;
-            }
-            if let Expression::Override(handle) = shader.global_expressions[expression] {
-                fixed.insert(handle);
-            }
-            operands(&shader.global_expressions[expression], &mut expressions);
-        }
+        let fixed = fixed(shader);
         check_names(shader, given)?;
         let mut all = Overrides::default();
         let mut declared: Vec<FunctionConstant> = Vec::new();
@@ -125,6 +102,11 @@ impl Overrides {
                     };
                     evaluation.literal(init, of)
                 }),
+            };
+            // Nobody sees it.
+            let value = match used.contains(&handle) {
+                true => value,
+                false => value.or(from_f64(of, 0.0)),
             };
             if fixed.contains(&handle) {
                 let Some(value) = value else {
@@ -225,6 +207,133 @@ impl Overrides {
     /// The value of an expression of the module.
     pub fn evaluate(&self, handle: Handle<Expression>) -> Option<Literal> {
         self.expressions.get(&handle).copied()
+    }
+}
+
+/// The overrides that decide how large something is.
+fn fixed(shader: &naga::Module) -> HashSet<Handle<Override>> {
+    let mut fixed = HashSet::new();
+    let mut expressions: Vec<Handle<Expression>> = Vec::new();
+    expressions.extend(shader.overrides.iter().filter_map(|(_, o)| o.init));
+    expressions.extend(shader.global_variables.iter().filter_map(|(_, v)| v.init));
+    for point in &shader.entry_points {
+        let sizes = point.workgroup_size_overrides.iter().flatten();
+        expressions.extend(sizes.filter_map(|s| *s));
+    }
+    for (_, ty) in shader.types.iter() {
+        if let TypeInner::Array {
+            size: ArraySize::Pending(handle),
+            ..
+        } = ty.inner
+        {
+            fixed.insert(handle);
+        }
+    }
+    let mut seen = HashSet::new();
+    while let Some(expression) = expressions.pop() {
+        if !seen.insert(expression) {
+            continue;
+        }
+        if let Expression::Override(handle) = shader.global_expressions[expression] {
+            fixed.insert(handle);
+        }
+        operands(&shader.global_expressions[expression], &mut expressions);
+    }
+    fixed
+}
+
+/// As [`crate::Shader::open_sizes`].
+pub(crate) fn open_sizes(
+    shader: &naga::Module,
+    given: &[(String, f64)],
+    used: &HashSet<Handle<Override>>,
+) -> Vec<String> {
+    let fixed = fixed(shader);
+    let is_open = |(handle, o): &(Handle<Override>, &Override)| {
+        let is_given = given.iter().any(|(name, _)| is_called(o, name));
+        fixed.contains(handle) && used.contains(handle) && o.init.is_none() && !is_given
+    };
+    let open = shader.overrides.iter().filter(is_open);
+    open.map(|(_, o)| called(o)).collect()
+}
+
+/// The overrides that entry points statically use, as the standard says: in functions that they call, and in what
+/// those and other overrides that they use are made of.
+pub(crate) fn used<'a>(
+    shader: &'a naga::Module,
+    points: impl Iterator<Item = &'a EntryPoint>,
+) -> HashSet<Handle<Override>> {
+    let mut used = HashSet::new();
+    let mut expressions: Vec<Handle<Expression>> = Vec::new();
+    let (mut functions, mut called) = (Vec::new(), HashSet::new());
+    for point in points {
+        let sizes = point.workgroup_size_overrides.iter().flatten();
+        expressions.extend(sizes.filter_map(|s| *s));
+        functions.push(&point.function);
+    }
+    let (mut variables, mut seen_types) = (HashSet::new(), HashSet::new());
+    let mut types = Vec::new();
+    while let Some(function) = functions.pop() {
+        calls(&function.body, &mut |callee| {
+            if called.insert(callee) {
+                functions.push(&shader.functions[callee]);
+            }
+        });
+        for (_, expression) in function.expressions.iter() {
+            match expression {
+                Expression::Override(handle) if used.insert(*handle) => {
+                    expressions.extend(shader.overrides[*handle].init);
+                }
+                Expression::GlobalVariable(handle) if variables.insert(*handle) => {
+                    let variable = &shader.global_variables[*handle];
+                    expressions.extend(variable.init);
+                    types.push(variable.ty);
+                }
+                _other => {}
+            }
+        }
+    }
+    while let Some(ty) = types.pop() {
+        if !seen_types.insert(ty) {
+            continue;
+        }
+        match &shader.types[ty].inner {
+            TypeInner::Array { base, size, .. } => {
+                types.push(*base);
+                if let ArraySize::Pending(handle) = size
+                    && used.insert(*handle)
+                {
+                    expressions.extend(shader.overrides[*handle].init);
+                }
+            }
+            TypeInner::Struct { members, .. } => types.extend(members.iter().map(|m| m.ty)),
+            _one_value => {}
+        }
+    }
+    let mut seen = HashSet::new();
+    while let Some(expression) = expressions.pop() {
+        if !seen.insert(expression) {
+            continue;
+        }
+        if let Expression::Override(handle) = shader.global_expressions[expression]
+            && used.insert(handle)
+        {
+            expressions.extend(shader.overrides[handle].init);
+        }
+        operands(&shader.global_expressions[expression], &mut expressions);
+    }
+    used
+}
+
+/// The functions that a block calls.
+fn calls(block: &Block, found: &mut impl FnMut(Handle<Function>)) {
+    for statement in block.iter() {
+        if let Statement::Call { function, .. } = statement {
+            found(*function);
+        }
+        for inner in blocks(statement) {
+            calls(inner, found);
+        }
     }
 }
 

@@ -10,13 +10,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{
     Access, Call, CallId, Const, Diagnostic, Diagnostics, Dim, ElementType, Kernel, KernelBuilder,
     Memory, Module, Op, Region, Rule, Step, StructId, Type, Value, verify,
 };
 use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{
-    AddressSpace, ArraySize, Binding, BuiltIn, Expression, Function, GlobalVariable, Handle,
+    AddressSpace, ArraySize, Binding, Block, BuiltIn, Expression, Function, GlobalVariable, Handle,
     LocalVariable, TypeInner,
 };
 use smallvec::SmallVec;
@@ -92,6 +93,8 @@ pub(crate) struct Translator<'a> {
     pub targets: Vec<Target>,
     /// Holds the code of the jump that is under way, 0 if there is none.
     pub exit: Slot,
+    /// Where a part of a chain of `else if`s ends, and the variable that tells whether that was reached.
+    pub cut: Option<(&'a Block, Slot)>,
     call: Option<CallId>,
     /// Private variables that functions may assign.
     pub private_stores: HashMap<Handle<Function>, Rc<BTreeSet<Handle<GlobalVariable>>>>,
@@ -129,6 +132,7 @@ pub(crate) fn entry(
         frames: Vec::new(),
         targets: Vec::new(),
         exit: Slot(0),
+        cut: None,
         call: None,
         private_stores: HashMap::new(),
         instructions: 0,
@@ -164,7 +168,18 @@ impl<'a> Translator<'a> {
         let head = self.lines.entry_head(&point.name).or(place);
         self.at(head.unwrap_or(naga::Span::UNDEFINED));
         self.k.kernel_mut().span = self.k.span();
-        self.k.kernel_mut().threadgroup_size = Some(self.overrides.workgroup_size(point));
+        let size = self.overrides.workgroup_size(point);
+        if size.contains(&0) {
+            let message = format!(
+                "the workgroups of `{}` have no invocations: they are {} by {} by {}",
+                point.name, size[0], size[1], size[2]
+            );
+            return Err(
+                Diagnostic::error(Rule::FunctionConstant, self.k.span(), message)
+                    .help("give the overrides that it is made of values of 1 or more"),
+            );
+        }
+        self.k.kernel_mut().threadgroup_size = Some(size);
         let none = self.number(0);
         self.env.insert(self.exit, none);
         let mut resources = Vec::new();
@@ -479,10 +494,12 @@ impl<'a> Translator<'a> {
             Some(result) => Some(self.variable(name, result.ty)?),
             None => None,
         };
+        // No jump leads out of a function: its targets are its own, however deep calls are.
+        let around = std::mem::take(&mut self.targets);
         let target = self.push_target(Target::Function)?;
         self.enter(function, info, arguments, Some((result.clone(), target)))?;
-        let flow = self.block(&function.body)?;
-        self.targets.pop();
+        let flow = with_room(PASSES_BYTES, || self.block(&function.body))?;
+        self.targets = around;
         self.arrive(flow, target)?;
         self.leave();
         self.call = outer;
@@ -504,7 +521,7 @@ impl<'a> Translator<'a> {
                 Rule::LimitExceeded,
                 self.k.span(),
                 format!(
-                    "loops, switches and inlined calls nest more than {} deep",
+                    "loops and switches of a function nest more than {} deep",
                     Flow::MAX_TARGETS
                 ),
             )

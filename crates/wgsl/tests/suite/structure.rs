@@ -188,3 +188,73 @@ fn deep_shaders_are_read_on_small_stacks() {
     let kernels = read.expect("it starts").join().expect("it ends");
     assert_eq!(kernels, Ok(1));
 }
+
+/// A chain of `else if` nests nothing, whatever blocks it stands in.
+#[test]
+fn chains_of_else_if_may_be_as_long_as_the_text_may() {
+    for length in [33, 200, 3000] {
+        let arms = "else if n == i { y[i] = n; } ".repeat(length);
+        let text = format!(
+            "@compute @workgroup_size(1) fn main() {{ for (var i = 0u; i < 9u; i++) {{ if n > 3u {{
+                if n > 4u {{ y[0] = 1u; }} {arms}
+            }} }} }}"
+        );
+        let kernels = module(&text);
+        assert!(verify(kernels).is_ok(), "{length}");
+    }
+}
+
+/// Calls are inlined, and nest nothing by themselves.
+#[test]
+fn calls_may_lie_as_deep_as_they_do() {
+    let deep = 700;
+    let calls: String = (1..deep)
+        .map(|i| {
+            format!(
+                "fn f{i}(a: u32) -> u32 {{ y[1] = a; return f{}(a) + 1u; }}\n",
+                i - 1
+            )
+        })
+        .collect();
+    let text = format!(
+        "fn f0(a: u32) -> u32 {{ return a; }}
+{calls}@compute @workgroup_size(1) fn main() {{ y[0] = f{}(n); }}",
+        deep - 1
+    );
+    assert!(verify(module(&text)).is_ok());
+}
+
+const OVERRIDES: &str = "
+override unused: f32;
+override size: u32;
+override of_other = size * 2u;
+@compute @workgroup_size(size) fn other() { y[0] = of_other; }
+@compute @workgroup_size(2) fn main() { y[0] = n; }
+";
+
+/// As in WebGPU: a value is needed of what an entry point statically uses.
+#[test]
+fn overrides_that_an_entry_point_does_not_use_need_no_value() {
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<uniform> n: u32;
+{OVERRIDES}"
+    );
+    let shader = invar_wgsl::Shader::parse("two.wgsl", &text).expect("it is read");
+    let main = shader.kernels(Some("main"), &[]).expect("a kernel");
+    let main = verify(main.module).expect("it is right");
+    assert!(main.specialise(&[]).is_ok());
+    let Err(refused) = shader.kernels(Some("other"), &[]) else {
+        panic!("a size is missing");
+    };
+    assert!(refused.0[0].message.contains("`size` decides a size"));
+    assert_eq!(shader.open_sizes(Some("main"), &[]), Vec::<String>::new());
+    assert_eq!(shader.open_sizes(Some("other"), &[]), ["size"]);
+}
+
+#[test]
+fn workgroups_without_invocations_are_refused() {
+    let text = "override n = 0u; @compute @workgroup_size(n) fn main() {}";
+    let refused = read("empty.wgsl", text).expect_err("it has none");
+    assert!(refused.0[0].message.contains("have no invocations"));
+}
