@@ -36,3 +36,4 @@ pub use prove::{
     Counterexample, Doubt, Options, Report, Unasked, Verdict, problems, prove, read_certificates,
     verify_certificate,
 };
+pub use required::with_whole_threadgroups;

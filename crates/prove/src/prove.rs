@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use invar_ir::text::case::RunCase;
-use invar_ir::{AccessMode, Memory, Rule, Span, Value, Verified};
+use invar_ir::{AccessMode, Memory, Requirement, Rule, Span, Value, Verified};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
@@ -94,6 +94,8 @@ pub struct Report {
     pub texts: Vec<String>,
     /// What the kernel itself requires of a launch, in the author's names.
     pub required: Vec<String>,
+    /// Those of them that say that threadgroups are whole, which [`Report::launches`] says in words.
+    pub whole: Vec<String>,
     /// Dimensions in which a grid has one thread: the kernel does not ask for them.
     pub flat_dimensions: Vec<&'static str>,
     /// What was not proved.
@@ -1041,6 +1043,9 @@ impl Session<'_, '_> {
             .iter()
             .map(|r| r.in_words(subject.module, subject.kernel))
             .collect();
+        let of_whole = |r: &&Requirement| required::is_of_whole_threadgroups(subject.kernel, r);
+        let whole = requires.iter().filter(of_whole);
+        let whole = whole.map(|r| r.in_words(subject.module, subject.kernel));
         let verdict = if counterexample.is_some() {
             Verdict::Broken
         } else if doubts.is_empty() {
@@ -1075,6 +1080,7 @@ impl Session<'_, '_> {
             conditions,
             texts,
             required,
+            whole: whole.collect(),
             flat_dimensions: flat,
             doubts,
             race_free,

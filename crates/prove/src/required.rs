@@ -1,8 +1,8 @@
 //! What a kernel requires of a launch (S5), as facts of a question: every launch fulfils it, for those that do
 //! not are refused, and of what buffers hold it is promised.
 
-use invar_ir::requires::{Comparison, Relation, Sum};
-use invar_ir::{LaunchNumber, Memory, Required, Requirement};
+use invar_ir::requires::{Comparison, Product, Relation, Sum};
+use invar_ir::{Dim, Kernel, LaunchNumber, Memory, Module, Required, Requirement, Span};
 
 use crate::condition::{Condition, Number};
 use crate::kernel::Subject;
@@ -31,6 +31,56 @@ impl Number {
     }
 }
 
+/// That launches of a kernel have whole threadgroups only, as requirements: dimension by dimension in which a
+/// threadgroup has more than one thread.
+fn whole(kernel: &Kernel) -> impl Iterator<Item = Requirement> {
+    let size = kernel.threadgroup_size.unwrap_or([1; 3]);
+    let side = |factor, numbers, modulus| Sum {
+        products: vec![Product { factor, numbers }],
+        modulus,
+    };
+    let sizes = Dim::ALL.into_iter().zip(size);
+    let wide = sizes.filter(|(_, size)| *size > 1);
+    wide.map(move |(d, size)| Requirement {
+        required: Required::Holds(Comparison {
+            left: side(1, vec![LaunchNumber::Grid(d)], Some(size)),
+            relation: Relation::Equal,
+            right: side(0, Vec::new(), None),
+        }),
+        span: Span::NONE,
+    })
+}
+
+/// Whether a requirement says no more than that threadgroups are whole.
+pub fn is_of_whole_threadgroups(kernel: &Kernel, requirement: &Requirement) -> bool {
+    whole(kernel).any(|w| w.required == requirement.required)
+}
+
+/// Has every kernel of a module that says how large its threadgroups are require that those are whole, as where
+/// a dispatch counts them: so it is for WebGPU. What is proved, and what is checked by a certificate, is then of
+/// such launches only, and the report says so.
+///
+/// ```
+/// use invar_ir::{text, verify};
+/// use invar_prove::{Options, prove, with_whole_threadgroups};
+///
+/// let text = "kernel @last(%x: device write u32) threadgroup(64) {
+///     %i = thread_position_in_grid x
+///     store %x[%i], %i
+/// }";
+/// let mut module = text::parse("last.inv", text)?;
+/// with_whole_threadgroups(&mut module);
+/// let report = prove(&verify(module)?, "last", &[], Options::default()).expect("there is such a kernel");
+/// assert!(report.launches().starts_with("every one-dimensional launch of whole threadgroups with"));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+pub fn with_whole_threadgroups(module: &mut Module) {
+    for kernel in &mut module.kernels {
+        let more: Vec<Requirement> = whole(kernel).collect();
+        kernel.requires.extend(more);
+    }
+}
+
 /// Whether a launch fulfils a requirement of its numbers; `None` if it does not say.
 pub fn holds(requirement: &Requirement, launch: &Launch) -> Option<bool> {
     match &requirement.required {
@@ -48,7 +98,7 @@ fn multiple(requirement: &Requirement) -> Option<Condition> {
     };
     let of = comparison.left.modulus?;
     let is_zero = |sum: &Sum| {
-        let plain = |p: &invar_ir::requires::Product| p.factor == 0 && p.numbers.is_empty();
+        let plain = |p: &Product| p.factor == 0 && p.numbers.is_empty();
         sum.modulus.is_none() && sum.products.iter().all(plain)
     };
     let [product] = &comparison.left.products[..] else {

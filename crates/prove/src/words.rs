@@ -32,17 +32,23 @@ impl Report {
             conditions.extend(flat.map(|d| format!("grid.{d} == 1")));
         }
         conditions.extend(self.texts.iter().cloned());
-        let required = match &self.required[..] {
-            [] => String::new(),
-            all => format!(" that fulfils its requires({})", all.join(", ")),
+        let whole = match self.whole.is_empty() {
+            true => "",
+            false => " of whole threadgroups",
         };
-        let with = match (conditions.is_empty(), self.required.is_empty()) {
+        let required = self.required.iter().filter(|r| !self.whole.contains(r));
+        let required: Vec<&str> = required.map(String::as_str).collect();
+        let with = match (conditions.is_empty(), required.is_empty()) {
             (true, _) => "",
             (false, true) => " with ",
             (false, false) => ", with ",
         };
+        let required = match &required[..] {
+            [] => String::new(),
+            all => format!(" that fulfils its requires({})", all.join(", ")),
+        };
         let conditions = conditions.join(" and ");
-        format!("every {dimensions}launch{required}{with}{conditions}")
+        format!("every {dimensions}launch{whole}{required}{with}{conditions}")
     }
 
     /// The launches in which every access is in bounds, if that is proved: no access is left that the author allows
