@@ -24,7 +24,7 @@ use crate::output::{Output, count, refused, time};
 use crate::place::Place;
 use crate::plan::{Inputs, Plan, Planned, bound, no_parameter, options, plan, usage_or_findings};
 use crate::progress::Bar;
-use crate::{Loaded, Refusal, Verdict, input, picture, program};
+use crate::{Loaded, Refusal, Verdict, input, picture, program, shader};
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -289,6 +289,8 @@ pub fn check_one(
 pub struct Out<'a> {
     /// Its place: among the kernel's parameters, or the buffers of a program.
     pub number: usize,
+    /// The parameter whose bytes follow, where a variable of a shader is two.
+    rest: Option<usize>,
     pub name: &'a str,
     pub path: PathBuf,
     destination: Destination,
@@ -296,19 +298,37 @@ pub struct Out<'a> {
     ty: Option<Type>,
 }
 
-/// What `--out` says of a kernel's parameters.
-fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal> {
+/// What `--out` names.
+pub struct Written {
+    /// As [`Out::number`].
+    pub number: usize,
+    /// As [`Out::rest`].
+    pub rest: Option<usize>,
+    /// As [`Out::ty`].
+    pub ty: Option<Type>,
+}
+
+/// What `--out` says of a kernel's parameters, or of the variables of a shader that these are.
+fn outs<'a>(args: &'a RunArgs, kernel: &Kernel, plan: &Plan) -> Result<Vec<Out<'a>>, Refusal> {
     outs_of(args, |name| {
-        let number = kernel.params.iter().position(|p| *p.name == *name);
+        let param = |name: &str| kernel.params.iter().position(|p| *p.name == *name);
+        let params = shader::params(&plan.entries, &kernel.name, name)?;
+        let number = param(params.first().map_or(name, String::as_str));
         let number = number.ok_or_else(|| no_parameter("--out", name, kernel))?;
+        let rest = params.get(1).and_then(|rest| param(rest));
         match &kernel.params[number].kind {
             ParamKind::Buffer {
                 element,
                 access: Access::Write | Access::ReadWrite,
-            } => Ok((number, numbers(element))),
-            ParamKind::Texture(texture) if texture.access.memory().can_write() => {
-                Ok((number, Some(texture.texel())))
+            } => {
+                let ty = numbers(element).filter(|_| rest.is_none());
+                Ok(Written { number, rest, ty })
             }
+            ParamKind::Texture(texture) if texture.access.memory().can_write() => Ok(Written {
+                number,
+                rest: None,
+                ty: Some(texture.texel()),
+            }),
             _not_written => Err(Refusal(format!(
                 "--out {name}: the parameter is no texture and no buffer that the kernel writes"
             ))),
@@ -328,7 +348,7 @@ pub fn numbers(element: &ElementType) -> Option<Type> {
 /// of its elements, if they are plain numbers.
 pub fn outs_of<'a>(
     args: &'a RunArgs,
-    find: impl Fn(&str) -> Result<(usize, Option<Type>), Refusal>,
+    find: impl Fn(&str) -> Result<Written, Refusal>,
 ) -> Result<Vec<Out<'a>>, Refusal> {
     let mut out: Vec<Out> = Vec::new();
     for given in &args.outs {
@@ -339,7 +359,7 @@ pub fn outs_of<'a>(
                 "--out {name}: give the name of a file, such as {name}=@{name}.npy"
             )));
         }
-        let (number, ty) = find(name)?;
+        let Written { number, rest, ty } = find(name)?;
         let is_array = Path::new(path).extension().is_some_and(|e| e == "npy");
         if is_array && ty.is_none() {
             return Err(Refusal(format!(
@@ -358,6 +378,7 @@ pub fn outs_of<'a>(
         }
         out.push(Out {
             number,
+            rest,
             name,
             path: PathBuf::from(path),
             destination,
@@ -386,7 +407,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     for case in &plan.cases {
         let name = &case.kernel.name;
         let outs = match plan.module.kernel(name) {
-            Some(kernel) => outs(args, kernel)?,
+            Some(kernel) => outs(args, kernel, &plan)?,
             None => Vec::new(),
         };
         let mut bound = match bound(&plan, case, &options)? {
@@ -439,7 +460,10 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         for out in outs.iter().filter(|_| ended) {
             match &bound.args[out.number] {
                 Arg::Texture(shape, memory) => write_texture(out, *shape, memory.bytes())?,
-                arg => write_out(out, arg.bytes())?,
+                arg => {
+                    let rest = out.rest.map_or(&[][..], |rest| bound.args[rest].bytes());
+                    write_out(out, &[arg.bytes(), rest])?;
+                }
             }
         }
         let clean = !wrong.iter().any(|d| d.severity == Severity::Error);
@@ -558,11 +582,13 @@ fn write_texture(out: &Out, shape: TextureShape, bytes: &[u8]) -> Result<(), Ref
     Ok(())
 }
 
-pub fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {
+/// Writes a buffer, or the two that a variable of a shader is, one behind the other.
+pub fn write_out(out: &Out, parts: &[&[u8]]) -> Result<(), Refusal> {
     let Some(ty) = out.ty else {
-        out.destination.write(&[bytes])?;
+        out.destination.write(parts)?;
         return Ok(());
     };
+    let bytes = parts.first().copied().unwrap_or_default();
     let Some(scalar) = ty.scalar() else {
         return Ok(());
     };

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::bench::{BenchArgs, bench_one};
 use crate::execute::{
-    CheckArgs, Proofs, RunArgs, check_one, missed_of, numbers, outs_of, write_out,
+    CheckArgs, Proofs, RunArgs, Written, check_one, missed_of, numbers, outs_of, write_out,
 };
 use crate::output::{Output, count, time};
 use crate::place::{Place, asks_for_reference, room_for_reference};
@@ -154,7 +154,11 @@ fn run_one(
     let outs = outs_of(args, |name| {
         let number = program.buffers.iter().position(|(b, _)| b.name == *name);
         match number.map(|number| (number, bound.buffer(number).0)) {
-            Some((number, element)) => Ok((number, numbers(element))),
+            Some((number, element)) => Ok(Written {
+                number,
+                rest: None,
+                ty: numbers(element),
+            }),
             None => {
                 let names = program.buffers.iter().map(|(b, _)| format!("`{}`", b.name));
                 let names: Vec<String> = names.collect();
@@ -230,7 +234,7 @@ fn run_one(
     let mut more = document(program, &wrong);
     let mut written = serde_json::Map::new();
     for out in &outs {
-        write_out(out, bound.buffer(out.number).1)?;
+        write_out(out, &[bound.buffer(out.number).1])?;
         let path = out.path.display().to_string();
         closing.push_str(&format!("\nwrote {} to {path}", out.name));
         written.insert(out.name.to_string(), json!(path));

@@ -50,9 +50,13 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         constants: &args.constants,
         with: Some(&args.with),
     };
-    let Some(module) = input::module(&args.file, loaded, asked)? else {
+    let Some(mut module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
     };
+    // A dispatch of a browser is of whole workgroups.
+    if shader::is_shader(&args.file) {
+        invar_prove::with_whole_threadgroups(&mut module);
+    }
     if let Some(given) = shader::still_open(&args.file, &module, &args.constants).first() {
         return Err(Refusal(format!(
             "--const {given}: a kernel is proved for every value of its constants; only overrides of a \

@@ -77,10 +77,10 @@ pub fn argument_word(file: &Path) -> &'static str {
     }
 }
 
-/// Reads a shader.
-pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
+/// The values of overrides that options give.
+fn values(constants: &[String]) -> Result<Vec<(String, f64)>, Refusal> {
     let mut values = Vec::new();
-    for given in asked.constants {
+    for given in constants {
         let (name, value) = split(given, "--const", "N=16")?;
         let number = match value {
             "true" => Some(1.0),
@@ -94,6 +94,12 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
         })?;
         values.push((name.trim_start_matches('@').to_string(), number));
     }
+    Ok(values)
+}
+
+/// Reads a shader.
+pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
+    let values = values(asked.constants)?;
     let kernels = Shader::parse(name, text).and_then(|shader| {
         let kernels = shader.kernels(asked.entry, &values)?;
         Ok((kernels, shader.lints()))
@@ -157,8 +163,12 @@ pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     all
 }
 
-/// A text about a file: in other languages names have no sign before them.
+/// A text about a file: in other languages names have no sign before them, and a shader has its own words.
 pub fn named(file: &Path, text: String) -> String {
+    let text = match is_shader(file) {
+        true => wgsl::launches_in_wgsl(&text),
+        false => text,
+    };
     match is_shader(file) || metal::is_metal(file) {
         true => text.replace("`%", "`"),
         false => text,
@@ -179,6 +189,35 @@ fn place(resource: &Resource) -> Option<String> {
     })
 }
 
+/// The variable of a shader that an option names, by its name or by its group and binding; `None` if it names none of
+/// them.
+fn resource<'a>(
+    option: &str,
+    entries: &'a [Entry],
+    kernel: &str,
+    name: &str,
+) -> Result<Option<&'a Resource>, Refusal> {
+    let mut resources = of_kernel(entries, kernel);
+    let found = resources.find(|r| r.name == name || place(r).as_deref() == Some(name));
+    let is_place = name.split('.').all(|part| part.parse::<u32>().is_ok());
+    if found.is_none() && is_place {
+        let known: Vec<String> = of_kernel(entries, kernel).filter_map(place).collect();
+        if !known.is_empty() {
+            return Err(Refusal(format!(
+                "{option} {name}: `{kernel}` uses no variable of that group and binding; it uses {}",
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(found)
+}
+
+/// The parameters that hold what `--out` names; of a variable that ends in an array of no fixed length both.
+pub fn params(entries: &[Entry], kernel: &str, name: &str) -> Result<Vec<String>, Refusal> {
+    let found = resource("--out", entries, kernel, name)?;
+    Ok(found.map_or_else(Vec::new, |r| r.params.clone()))
+}
+
 /// What one `--arg` gives to which parameters. A shader's variable goes by its name or by its group and
 /// binding; one that ends in an array of no fixed length is two parameters, which share a file's bytes.
 pub fn argument(
@@ -187,17 +226,7 @@ pub fn argument(
     name: &str,
     data: &str,
 ) -> Result<Vec<(String, String)>, Refusal> {
-    let mut resources = of_kernel(entries, kernel);
-    let found = resources.find(|r| r.name == name || place(r).as_deref() == Some(name));
-    let Some(resource) = found else {
-        let is_place = name.split('.').all(|part| part.parse::<u32>().is_ok());
-        let known: Vec<String> = of_kernel(entries, kernel).filter_map(place).collect();
-        if is_place && !known.is_empty() {
-            return Err(Refusal(format!(
-                "--arg {name}: `{kernel}` uses no variable of that group and binding; it uses {}",
-                known.join(", ")
-            )));
-        }
+    let Some(resource) = resource("--arg", entries, kernel, name)? else {
         return Ok(vec![(name.to_string(), data.to_string())]);
     };
     match (&resource.params[..], resource.head_bytes) {
@@ -597,17 +626,28 @@ fn flatten(value: &Json, out: &mut Vec<String>) -> Result<(), String> {
     }
 }
 
-/// Prints a form for the inputs of an entry point.
-pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    if !is_shader(&args.file) && !metal::is_metal(&args.file) {
-        return Err(Refusal(format!(
-            "{}: inputs are of a shader (.wgsl) or a Metal source (.metal)",
-            path_text(&args.file)
-        )));
+/// The overrides of a shader that decide a size and have no value.
+fn open_sizes(args: &InputsArgs) -> Result<Vec<String>, Refusal> {
+    if !is_shader(&args.file) {
+        return Ok(Vec::new());
     }
+    let given = values(&args.constants)?;
+    // What is wrong with it is said where it is read.
+    let text = files::text(&args.file).unwrap_or_default();
+    let shader = Shader::parse(&path_text(&args.file), &text);
+    let shader = shader.ok();
+    Ok(shader.map_or_else(Vec::new, |s| s.open_sizes(args.kernel.as_deref(), &given)))
+}
+
+/// The one entry point that a form is of, read with these constants; `None` if the file has errors, which are said.
+fn read_one(
+    args: &InputsArgs,
+    loaded: &Loaded,
+    constants: &[String],
+) -> Result<Option<(Read, Entry)>, Refusal> {
     let asked = Asked {
         entry: args.kernel.as_deref(),
-        constants: &args.constants,
+        constants,
         with: Some(&args.with),
     };
     let read = match input::parsed(&args.file, loaded, asked)? {
@@ -615,7 +655,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Err((sources, all)) => {
             let text = invar::report::render(&sources, &[], &all, input::style());
             say(text.trim_end());
-            return Ok(Verdict::Errors);
+            return Ok(None);
         }
     };
     let [entry] = &read.entries[..] else {
@@ -630,8 +670,14 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             names.join(", ")
         )));
     };
+    let entry = entry.clone();
+    Ok(Some((read, entry)))
+}
+
+/// Data for each parameter of an entry point, to begin with.
+fn how_to_fill(module: &Module, entry: &Entry) -> Map<String, Json> {
     let mut all = Map::new();
-    let kernel = read.module.kernel(&entry.name);
+    let kernel = module.kernel(&entry.name);
     for param in kernel.into_iter().flat_map(|k| &k.params) {
         let resource = entry
             .resources
@@ -682,6 +728,26 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         };
         all.insert(param.name.to_string(), Json::String(how));
     }
+    all
+}
+
+/// Prints a form for the inputs of an entry point.
+pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    if !is_shader(&args.file) && !metal::is_metal(&args.file) {
+        return Err(Refusal(format!(
+            "{}: inputs are of a shader (.wgsl) or a Metal source (.metal)",
+            path_text(&args.file)
+        )));
+    }
+    // What has no value yet is filled in later: no variable of the host depends on it.
+    let open = open_sizes(args)?;
+    let any = open.iter().map(|name| format!("{name}=1"));
+    let constants: Vec<String> = args.constants.iter().cloned().chain(any).collect();
+    let Some((read, entry)) = read_one(args, loaded, &constants)? else {
+        return Ok(Verdict::Errors);
+    };
+    let all = how_to_fill(&read.module, &entry);
+    let kernel = read.module.kernel(&entry.name);
     let mut constants: Map<String, Json> = read
         .module
         .function_constants
@@ -692,6 +758,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             (c.name.to_string(), number.unwrap_or(Json::Null))
         })
         .collect();
+    constants.extend(open.into_iter().map(|name| (name, Json::Null)));
     // Those that were given count where the form is used, too.
     for given in &args.constants {
         let (name, value) = split(given, "--const", "N=16")?;

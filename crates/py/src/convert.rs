@@ -22,8 +22,17 @@ pub fn diagnostics(module: &Module, all: &Diagnostics) -> PyErr {
     DiagnosticsError::new_err(reported(module, &all.0))
 }
 
-/// A text about a module: in other languages names have no sign before them.
+/// Whether a module was made of a shader.
+pub fn is_shader(module: &Module) -> bool {
+    module.sources.iter().any(|s| s.name.ends_with(".wgsl"))
+}
+
+/// A text about a module: in other languages names have no sign before them, and a shader has its own words.
 pub fn named(module: &Module, text: String) -> String {
+    let text = match is_shader(module) {
+        true => invar::wgsl::launches_in_wgsl(&text),
+        false => text,
+    };
     let is_foreign = |name: &str| name.ends_with(".wgsl") || name.ends_with(".metal");
     match module.sources.iter().any(|s| is_foreign(&s.name)) {
         true => text.replace("`%", "`"),

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::away::{Signals, away, interruptible};
-use crate::convert::{diagnostics, named, refuse, reported, scalar};
+use crate::convert::{diagnostics, is_shader, named, refuse, reported, scalar};
 use crate::device::{Given, Sizes, given};
 
 /// A module of kernels.
@@ -237,7 +237,14 @@ impl Module {
     /// `invar check` with which the launch that breaks it is run, and what is found there as text and as
     /// JSON.
     fn prove(&self, py: Python<'_>, kernel: &str) -> PyResult<Proved> {
-        let verified = away(py, || self.verified())?.clone();
+        let mut verified = away(py, || self.verified())?.clone();
+        // A dispatch of a browser is of whole workgroups.
+        if is_shader(&self.module) {
+            let mut module = invar_ir::Module::clone(&verified);
+            invar_prove::with_whole_threadgroups(&mut module);
+            verified =
+                invar_ir::verify(module).map_err(|errors| diagnostics(&self.module, &errors))?;
+        }
         let name = kernel.to_string();
         let prove = move || {
             let options = invar_prove::Options::default();

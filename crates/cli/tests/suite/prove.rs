@@ -239,3 +239,51 @@ kernel @part(%y: device write f32, %k: u32) allow(out_of_bounds_loads) {
     store %y[%i], %w
 }
 ";
+
+/// Stores only where not all of a workgroup came.
+const WHOLE: &str = "\
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+var<workgroup> n: atomic<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) i: u32) {
+  y[id.x] = i;
+  if (id.x % 64u > i) { y[0] = i; }
+}
+";
+
+/// WebGPU has no other dispatches, so that nothing is said of parts of a workgroup.
+#[test]
+fn shaders_are_proved_for_dispatches_of_whole_workgroups() {
+    let folder = Folder::new();
+    let counts = "  atomicAdd(&n, 1u);
+  workgroupBarrier();
+  if (atomicLoad(&n) != 64u) { y[0] = i; }
+";
+    let body = "  y[id.x] = i;\n  if (id.x % 64u > i) { y[0] = i; }\n";
+    let file = folder.file("counts.wgsl", &WHOLE.replace(body, counts));
+    let (out, err) = expect(0, &["prove", text(&file)]);
+    assert!(out.starts_with("open @main"), "{out}{err}");
+    assert!(
+        out.contains("for every one-dimensional dispatch of whole workgroups"),
+        "{out}"
+    );
+
+    let proof = folder.path("whole.proof");
+    let file = folder.file("whole.wgsl", WHOLE);
+    let (out, err) = expect(0, &["prove", text(&file), "--certificate", text(&proof)]);
+    let proved = "proved @main: no data race, all 2 accesses in bounds, for every one-dimensional dispatch of \
+                  whole workgroups with grid.x <= length(y)\n";
+    assert_eq!(out, proved, "{err}");
+    let (out, _) = expect(0, &["prove", text(&file), "--verify", text(&proof)]);
+    assert_eq!(out, proved.replace("proved", "verified"));
+    let (out, _) = expect(0, &["prove", text(&file), "--json"]);
+    assert!(out.contains("grid.x % 64 == 0"), "{out}");
+
+    // What breaks it is whole, too.
+    let racy = folder.file("racy.wgsl", &WHOLE.replace("> i)", "== 3u)"));
+    let (out, _) = expect(1, &["prove", text(&racy)]);
+    let grid = out.split("--grid ").nth(1).expect("a grid");
+    let threads: u32 = grid.split(',').next().unwrap().parse().expect("a number");
+    assert_eq!(threads % 64, 0, "{out}");
+}

@@ -340,3 +340,90 @@ fn buffers_of_structs_are_written_as_bytes() {
         "{err}"
     );
 }
+
+const PAIRS: &str = "\
+struct List { n: u32, items: array<vec2u> }
+@group(0) @binding(1) var<storage, read_write> list: List;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(2)
+fn main(@builtin(local_invocation_index) i: u32) { list.items[i] = vec2u(i + 5u); list.n = 2u; y[i] = i; }
+";
+
+/// `--arg list=@list.bin` fills both parts of it, and `--out` writes both.
+#[test]
+fn out_writes_all_that_a_variable_holds() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "list.wgsl",
+        &PAIRS.replace("list.n = 2u", "if (i == 0u) { list.n = 2u; }"),
+    );
+    let before = folder.path("before.bin");
+    let bytes: Vec<u8> = (0..40).collect();
+    std::fs::write(&before, &bytes).expect("written");
+    let given = format!("list=@{}", text(&before));
+    let run = [
+        "run",
+        text(&file),
+        "--groups",
+        "1",
+        "--arg",
+        &given,
+        "--arg",
+        "y=zeros(2)",
+    ];
+    let run = [&run[..], &["--device", "reference"]].concat();
+    let mut expected = bytes;
+    for (at, word) in [(0, 2u32), (8, 5), (12, 5), (16, 6), (20, 6)] {
+        expected[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    for name in ["list", "0.1"] {
+        let after = folder.path("after.bin");
+        let out = format!("{name}=@{}", text(&after));
+        expect(0, &[&run[..], &["--out", &out]].concat());
+        assert_eq!(std::fs::read(&after).expect("there"), expected, "{name}");
+    }
+    let array = folder.path("y.npy");
+    let out = format!("0.2=@{}", text(&array));
+    expect(0, &[&run[..], &["--out", &out]].concat());
+    assert!(array.exists());
+    let (_, err) = expect(2, &[&run[..], &["--out", "0.7=@z.npy"]].concat());
+    assert!(
+        err.contains("--out 0.7: `main` uses no variable of that group"),
+        "{err}"
+    );
+}
+
+const SIZED: &str = "\
+override size: u32;
+override by: f32;
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+var<workgroup> weights: array<f32, size>;
+@compute @workgroup_size(size)
+fn main(@builtin(global_invocation_id) id: vec3u) { x[id.x] *= by + weights[id.x % size]; }
+@compute @workgroup_size(4)
+fn plain(@builtin(global_invocation_id) id: vec3u) { x[id.x] = 2.0; }
+";
+
+/// What needs a value to be read is to be filled in as every other.
+#[test]
+fn forms_have_null_where_a_size_is_missing() {
+    let folder = Folder::new();
+    let file = folder.file("sized.wgsl", SIZED);
+    let (out, _) = expect(0, &["inputs", text(&file), "--entry", "main"]);
+    let form: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert!(form["constants"]["size"].is_null(), "{out}");
+    assert!(form["constants"]["by"].is_null(), "{out}");
+    assert_eq!(form["args"]["x"], "random(1024, 1)");
+    let plain = [
+        "run",
+        text(&file),
+        "--entry",
+        "plain",
+        "--groups",
+        "1",
+        "--arg",
+        "x=zeros(4)",
+    ];
+    let (out, err) = expect(0, &[&plain[..], &["--device", "reference"]].concat());
+    assert!(out.contains("x = [2.0, 2.0, 2.0, 2.0]"), "{out}{err}");
+}
