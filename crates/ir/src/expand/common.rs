@@ -2,7 +2,7 @@
 
 use super::double::{Double, finite_or};
 use super::shared::{fast_two_sum, two_product, two_sum};
-use super::term::{Float, Term, Terms};
+use super::term::{Bool, Float, Term, Terms};
 use super::{constant, in_f32, number, scalar_of};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
@@ -107,25 +107,32 @@ pub(crate) fn mix(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
 /// steps but the last keep what rounding loses.
 ///
 /// Where those losses would underflow, which they do of a small `t` and of a small `high - low`, it is
-/// computed of both times powers of two.
+/// computed of both times powers of two; where a step of the differences would overflow, of a quarter of
+/// the operands.
 pub(crate) fn smoothstep(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
         let ty = b.ty(args[0]);
         let terms = Terms::new(b, ty);
-        let minus_low = -terms.float_of(args[0]);
-        let way = two_sum(terms.float_of(args[2]), minus_low);
-        let distance = two_sum(terms.float_of(args[1]), minus_low);
+        let operands = [0, 1, 2].map(|k| terms.float_of(args[k]));
+        let (way, distance) = differences(operands);
         let part = part_of(way, distance);
         let t = part.0;
-        let inside = t.gt(0.0) & t.lt(1.0);
         let two_to = |f32, f64| 2f64.powi(terms.by_format(f32, f64));
         let size = distance.0.abs();
         let underflows = t.lt(two_to(-50, -480)) | size.lt(two_to(-60, -480));
+        // Then the losses are infinite or NaN, and `t` may be.
+        let overflows = !part.1.abs().lt(f64::INFINITY);
         let [p, f, rest] = ease(part, part);
-        let usual = p.fma(f, rest).value();
-        let [result] = terms.rarely(inside & underflows, [usual], || {
-            let one = terms.float(1.0);
-            let up = size.lt(two_to(-20, -200)).pick(two_to(100, 900), one);
+        let usual = [p.fma(f, rest).value(), t.value()];
+        let exceptional = (is_inside(t) & underflows) | overflows;
+        let [result, t] = terms.rarely(exceptional, usual, || {
+            let [one, quarter] = [1.0, 0.25].map(|k| terms.float(k));
+            let large = two_to(126, 1022);
+            let is_large = operands[0].abs().ge(large) | operands[1].abs().ge(large);
+            let down = is_large.pick(quarter, one);
+            let (way, distance) = differences(operands.map(|x| x.fma(down, -0.0)));
+            let up = distance.0.abs().lt(two_to(-20, -200));
+            let up = up.pick(two_to(100, 900), one);
             let part = part_of(times(way, up), times(distance, up));
             let is_near = part.0.lt(two_to(-50, -480));
             let up = is_near.pick(two_to(45, 450), one);
@@ -138,15 +145,25 @@ pub(crate) fn smoothstep(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value
             let grid = (is_near & result.lt(grid)).pick(grid, terms.float(0.0));
             let (sum, lost) = fast_two_sum(grid, result);
             let result = (sum + (lost + (low + rest))) - grid;
-            [((result * down) * down).value()]
+            [((result * down) * down).value(), part.0.value()]
         });
+        let t = terms.float_of(t);
         let outside = t.ge(1.0).pick(1.0, terms.float(0.0));
-        inside.pick(terms.float_of(result), outside).value()
+        is_inside(t).pick(terms.float_of(result), outside).value()
     })
 }
 
 /// A number and what it lacks.
 type Exact<'t> = (Float<'t>, Float<'t>);
+
+/// `x - low` and `high - low`.
+fn differences<'t>([low, high, x]: [Float<'t>; 3]) -> (Exact<'t>, Exact<'t>) {
+    (two_sum(x, -low), two_sum(high, -low))
+}
+
+fn is_inside<'t>(t: Float<'t>) -> Bool<'t> {
+    t.gt(0.0) & t.lt(1.0)
+}
 
 fn times<'t>((x, low): Exact<'t>, factor: Float<'t>) -> Exact<'t> {
     (x.fma(factor, -0.0), low.fma(factor, -0.0))

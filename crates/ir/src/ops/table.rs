@@ -289,8 +289,8 @@ rows! {
     /// `fma(y - x, a, x)` is shorter, and as good where the terms do not cancel.
     Mix mix(x, y, a): S::Same(3, C::FLOAT) => Expand(common::mix), accuracy ulp(1.0, 1.0),
         example (10.0f32, 20.0f32, 0.25f32) => 12.5f32;
-    /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound where the
-    /// differences do not overflow.
+    /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound also where
+    /// the differences overflow.
     Smoothstep smoothstep(low, high, x): S::Same(3, C::FLOAT) => Expand(common::smoothstep),
         accuracy ulp(0.6, 0.6),
         example (0.0f32, 2.0f32, 1.0f32) => 0.5f32;

@@ -304,7 +304,12 @@ fn corrections_leave_zeros_infinities_and_nans_as_they_are() {
     same(smoothstep(1.0, 1.0, 0.0), &[0.0]);
     same(smoothstep(1.0, 1.0, 1.0), &[0.0]);
     same(smoothstep(0.0, 1.0, nan), &[0.0]);
-    same(smoothstep(-max, max, 0.0), &[0.0]);
+    same(smoothstep(-max, max, 0.0), &[0.5]);
+    same(smoothstep(max, max, max), &[0.0]);
+    same(smoothstep(max, max, -max), &[0.0]);
+    same(smoothstep(-max, -max, max), &[1.0]);
+    same(smoothstep(-inf, max, 0.0), &[0.0]);
+    same(smoothstep(inf, max, 0.0), &[0.0]);
     same(smoothstep(0.0, max, max / 2.0), &[0.5]);
     same(smoothstep(0.0, inf, 1.0), &[0.0]);
     same(smoothstep(0.0, 1.0, inf), &[1.0]);
@@ -893,6 +898,53 @@ fn a10_smoothstep_is_within_its_bound_where_its_losses_are_small() {
             };
             let at: Vec<u64> = highs.iter().zip(&parts).map(product).collect();
             measure.on(scalar, &[zeros, highs, at]);
+        }
+    }
+}
+
+/// Of edges as large as they can be, of one sign and of both: of these `high - low` overflows.
+#[test]
+fn a10_smoothstep_is_within_its_bound_next_to_the_largest_numbers() {
+    let measure = Measure {
+        op: Op::Smoothstep,
+        types: &|s| vec![s.into(); 3],
+        exact: &smoothstep,
+    };
+    for scalar in FLOATS {
+        let format = Format::of(scalar);
+        let (least, end) = format.exponents();
+        let mut random = Random(61);
+        let largest = format.finite(format.encode(&Exact::integer(1).times_power_of_two(end)));
+        let sign = 1 << (scalar.bits() - 1);
+        let mut column = |window: &std::ops::Range<i64>| {
+            let column = random_column(format, &mut random, window.clone());
+            // Every fourth is the largest of its sign.
+            let some = column.iter().enumerate();
+            let is_large = window.start > 0;
+            some.map(|(i, x)| match i % 4 == 0 && is_large {
+                true => largest | (x & sign),
+                false => *x,
+            })
+            .collect::<Vec<u64>>()
+        };
+        let windows = [end - 3..end, -4..0, least..least + 8];
+        for low in &windows {
+            for high in &windows {
+                let (lows, highs) = (column(low), column(high));
+                let parts = column(&(-4..0));
+                let between = |((low, high), part): ((&u64, &u64), &u64)| {
+                    let [low, high, part] = [low, high, part].map(|x| format.decode(*x));
+                    let way = high.sub(&low).mul(&part.abs());
+                    format.finite(format.encode(&low.add(&way)))
+                };
+                let places = lows.iter().zip(&highs).zip(&parts);
+                let at: Vec<u64> = places.map(between).collect();
+                measure.on(scalar, &[lows.clone(), highs.clone(), at]);
+                // Next to the first edge, and at places of their own.
+                let near = close_to(std::slice::from_ref(&lows), format, &mut Random(62));
+                measure.on(scalar, &[lows.clone(), highs.clone(), near[0].clone()]);
+                measure.on(scalar, &[lows, highs, column(&(end - 3..end))]);
+            }
         }
     }
 }
