@@ -3,8 +3,7 @@
 //! Where the first run's verdict on races holds for every schedule, it is the only one. Else others
 //! follow, and one that does not end keeps none of them from running.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -19,9 +18,10 @@ use crate::checkers::{
     MisalignedAccesses, NeverWaited, OutOfBoundsAccesses, UniformityDisagreements,
     UninitialisedReads,
 };
-use crate::data_race::{DataRaces, Pair, RaceKey};
+use crate::data_race::{DataRaces, RaceKey};
 use crate::dispatch::{Arg, Dispatch, Given, Options, check_arguments, check_grid};
 use crate::observe::{Lines, ObjectInfo, Observer, texel_name};
+use crate::pairs::Pairs;
 use crate::program::{Program, Slot};
 use crate::requires::{check_contents, check_requirements};
 use crate::schedule::{prepare, run_program};
@@ -218,7 +218,7 @@ fn checked(
         options,
         found: Vec::new(),
         known: HashSet::new(),
-        pairs: HashMap::new(),
+        pairs: Pairs::default(),
         races: HashSet::new(),
         shown: Shown::default(),
         unfinished: None,
@@ -235,12 +235,14 @@ fn checked(
         reach = check.reach();
     }
     let Check {
-        found,
+        mut found,
+        pairs,
         first,
         printed,
         steps,
         ..
     } = check;
+    pairs.tell_of_more(&mut found);
     let mut allowed: BTreeMap<usize, usize> = BTreeMap::new();
     let mut diagnostics = Vec::new();
     for diagnostic in found {
@@ -318,8 +320,8 @@ struct Check<'a> {
     options: &'a CheckOptions,
     found: Vec<Diagnostic>,
     known: HashSet<FindingKey>,
-    /// Places that race, and which finding says so.
-    pairs: HashMap<Pair, usize>,
+    /// Places that race, and which findings say so.
+    pairs: Pairs,
     /// Races that were looked at twice.
     races: HashSet<RaceKey>,
     shown: Shown,
@@ -434,10 +436,10 @@ impl Check<'_> {
         match races.conclude() {
             Ok(()) => {
                 self.look_again(&mut races, &run, observers)?;
-                races
-                    .found()
-                    .into_iter()
-                    .for_each(|(object, pair, d)| self.merge_race(d, object, pair));
+                self.pairs.add(&races, &mut self.found);
+                if let Some(more) = races.not_listed() {
+                    self.merge(more, None);
+                }
             }
             Err(limit) => {
                 let reason = "a checker could not follow the run";
@@ -566,43 +568,11 @@ impl Check<'_> {
             .for_each(|(d, object)| self.merge(d, Some(object)));
     }
 
-    /// Adds a race. Two places that race in different ways, in other runs or at other locations, are told as the
-    /// worst of them.
-    fn merge_race(&mut self, new: Diagnostic, object: Option<u32>, pair: Option<Pair>) {
-        let Some(pair) = pair else {
-            return self.merge(new, object);
-        };
-        match self.pairs.entry(pair) {
-            Entry::Occupied(known) => {
-                let known = &mut self.found[*known.get()];
-                if badness(new.rule) > badness(known.rule) {
-                    *known = new;
-                }
-            }
-            Entry::Vacant(free) => {
-                if self.known.insert(finding_key(&new, object)) {
-                    free.insert(self.found.len());
-                    self.found.push(new);
-                }
-            }
-        }
-    }
-
     /// Adds a finding unless one of the same rule at the same places and in the same object is there.
     fn merge(&mut self, new: Diagnostic, object: Option<u32>) {
         if self.known.insert(finding_key(&new, object)) {
             self.found.push(new);
         }
-    }
-}
-
-/// How bad a race of that rule is: stores of equal values leave the same in any order, and what a barrier of more
-/// spaces would order is at least ordered in time.
-fn badness(rule: Rule) -> u32 {
-    match rule {
-        Rule::EqualStores => 0,
-        Rule::ExecutionOnlyBarrier => 1,
-        _any_order => 2,
     }
 }
 

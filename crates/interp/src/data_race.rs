@@ -15,6 +15,7 @@ use crate::dispatch::GridSizes;
 use crate::observe::{
     Access, AsyncCopy, Kind, Launch, ObjectInfo, Observer, SiteInfo, SiteKind, Touched, Who,
 };
+use crate::pairs::{Pair, Pairs, Place};
 use crate::race::{
     self, Atomic, AtomicAccess, Batch, Class, Config, CopyId, Declaration, Detector, Lanes, Object,
     Performer, RacingAccess, RacyLocation, Region, Report, Simdgroup, Site, Space, Threadgroup,
@@ -87,7 +88,7 @@ struct Outcome {
 
 /// Two places that race.
 #[derive(Clone, Debug)]
-struct Race {
+pub(crate) struct Race {
     /// What reads, or else what stands last, is its second party, for there the wrong value shows.
     report: Report,
     /// The second party was executed first.
@@ -102,8 +103,6 @@ struct Race {
 
 /// How many pairs of places are found out.
 const REPORT_LIMIT: usize = 64;
-/// How many of those at one object are shown.
-const SHOWN: usize = 8;
 
 impl Default for DataRaces {
     /// With room for 4 GiB of state.
@@ -352,50 +351,55 @@ impl DataRaces {
         merged
     }
 
-    /// The findings of the run that ended last, each with its object, and with its places if it is of two.
-    pub(crate) fn found(&self) -> Vec<(Option<u32>, Option<Pair>, Diagnostic)> {
-        let mut found = Vec::new();
-        let mut shown: HashMap<(Class, Object), usize> = HashMap::new();
-        for race in &self.outcome.races {
-            let count = shown
-                .entry((race.report.class, race.report.object))
-                .or_default();
-            *count += 1;
-            if *count <= SHOWN {
-                let (_, object, one, other) = self.key(race);
-                let pair = Some((object, one, other));
-                found.push((Some(self.number(object)), pair, self.word(race)));
-            }
-        }
-        let mut more: Vec<_> = shown.into_iter().filter(|(_, n)| *n > SHOWN).collect();
-        more.sort_by_key(|((class, object), _)| (object.0, *class == Class::EqualStores));
-        for ((class, object), count) in more {
-            let rule = match class {
-                Class::DataRace => Rule::DataRace,
-                Class::EqualStores => Rule::EqualStores,
-            };
-            let number = self.number(object);
-            let least = match self.outcome.cut.contains(&object) {
-                true => "at least ",
-                false => "",
-            };
-            let message = format!(
-                "at `{}`, {least}{} more pairs of places race; {SHOWN} are shown",
-                self.about[number as usize].name,
-                count - SHOWN
-            );
-            let more = Diagnostic::error(rule, self.kernel, message);
-            found.push((Some(number), None, more));
-        }
-        if self.outcome.not_kept > 0 {
-            let message = format!(
-                "{} more racy locations, at other pairs of places, are not listed",
-                self.outcome.not_kept
-            );
-            let more = Diagnostic::error(Rule::DataRace, self.kernel, message);
-            found.push((None, None, more));
-        }
-        found
+    /// The races of the run that ended last.
+    pub(crate) fn races(&self) -> &[Race] {
+        &self.outcome.races
+    }
+
+    /// The pair of places of a race, which is the same whichever access came first.
+    pub(crate) fn pair(&self, race: &Race) -> Pair {
+        let place = |p: &RacingAccess| {
+            let span = self.site(p).span;
+            (span, span.source.is_none().then_some(p.site))
+        };
+        let (first, second) = (&race.report.first, &race.report.second);
+        let (a, b) = (place(first), place(second));
+        let order = |(span, site): &Place| {
+            let call = span.call.map(|call| call.0);
+            let site = site.map(|site| site.0);
+            (span.source, span.start, span.end, call, site)
+        };
+        let (a, b) = match order(&a) <= order(&b) {
+            true => (a, b),
+            false => (b, a),
+        };
+        let deed = |p: &RacingAccess| DataRaces::deed(p.access, self.site(p).kind);
+        let alike = a == b && deed(first) == deed(second);
+        (self.number(race.report.object), a, b, alike)
+    }
+
+    /// Whether more places may race at a race's object than were found.
+    pub(crate) fn misses_pairs_at(&self, race: &Race) -> bool {
+        self.outcome.not_kept > 0 || self.outcome.cut.contains(&race.report.object)
+    }
+
+    /// What an object of the run is called.
+    pub(crate) fn name(&self, number: u32) -> &str {
+        &self.about[number as usize].name
+    }
+
+    pub(crate) fn kernel(&self) -> Span {
+        self.kernel
+    }
+
+    /// Says that places are missing among the races, if some are.
+    pub(crate) fn not_listed(&self) -> Option<Diagnostic> {
+        let message = format!(
+            "{} more racy locations, at other pairs of places, are not listed",
+            self.outcome.not_kept
+        );
+        let more = Diagnostic::error(Rule::DataRace, self.kernel, message);
+        (self.outcome.not_kept > 0).then_some(more)
     }
 
     fn simdgroup(&self, detector: &Detector, who: Who) -> Option<Simdgroup> {
@@ -541,7 +545,8 @@ impl DataRaces {
         barrier()
     }
 
-    fn word(&self, race: &Race) -> Diagnostic {
+    /// What is said of a race.
+    pub(crate) fn word(&self, race: &Race) -> Diagnostic {
         let report = &race.report;
         let about = &self.about[self.number(report.object) as usize];
         let location = about.location_name(report.location.into());
@@ -559,42 +564,24 @@ impl DataRaces {
             2 => "; the same happens at 1 more location".to_string(),
             n => format!("; the same happens at {} more locations", n - 1),
         };
-        let collective = first.performer == Performer::SomeLane
-            && (first.site, first.threadgroup) == (second.site, second.threadgroup)
-            && (first.simdgroup, first.access) == (second.simdgroup, second.access)
-            && second.performer == first.performer;
-        let (rule, message) = match report.class {
-            // One instruction, whose lanes share the work.
-            Class::DataRace if collective => (
-                Rule::DataRace,
-                format!(
-                    "`{location}` is {then} twice, by {whom} and by another, and nothing orders the two{more}"
-                ),
+        let message = match race.rule() {
+            Rule::EqualStores => format!(
+                "`{location}` is {then} by {whom} and by {who} with the same value, and nothing orders the \
+                 two{more}"
             ),
-            Class::DataRace if race.barrier.is_some() => (
-                Rule::ExecutionOnlyBarrier,
-                format!(
-                    "`{location}` is {then} by {whom} and {did} by {who}, and the barrier between the \
-                     two does not order `{}`{more}",
-                    about.name
-                ),
+            Rule::DataRace if race.is_of_one_instruction() => format!(
+                "`{location}` is {then} twice, by {whom} and by another, and nothing orders the two{more}"
             ),
-            Class::DataRace => (
-                Rule::DataRace,
-                format!(
-                    "`{location}` is {then} by {whom} and {did} by {who}, and nothing orders the \
-                     two{more}"
-                ),
+            Rule::ExecutionOnlyBarrier => format!(
+                "`{location}` is {then} by {whom} and {did} by {who}, and the barrier between the two does \
+                 not order `{}`{more}",
+                about.name
             ),
-            Class::EqualStores => (
-                Rule::EqualStores,
-                format!(
-                    "`{location}` is {then} by {whom} and by {who} with the same value, and \
-                     nothing orders the two{more}"
-                ),
+            _data_race => format!(
+                "`{location}` is {then} by {whom} and {did} by {who}, and nothing orders the two{more}"
             ),
         };
-        let diagnostic = Diagnostic::error(rule, b.span, message)
+        let diagnostic = Diagnostic::error(race.rule(), b.span, message)
             .labelled(format!("{then} here by {whom}"))
             .help(self.help(race, about.space));
         let diagnostic = match a.span == b.span && did == then {
@@ -1041,7 +1028,14 @@ impl Observer for DataRaces {
     fn finish(&mut self) -> Vec<Diagnostic> {
         match self.conclude() {
             Err(limit) => vec![limit],
-            Ok(()) => self.found().into_iter().map(|(.., d)| d).collect(),
+            Ok(()) => {
+                let mut found = Vec::new();
+                let mut pairs = Pairs::default();
+                pairs.add(self, &mut found);
+                pairs.tell_of_more(&mut found);
+                found.extend(self.not_listed());
+                found
+            }
         }
     }
 }
@@ -1079,9 +1073,6 @@ type Doing = (Span, Option<Site>, race::Access);
 /// What races that are one to the reader have in common.
 pub(crate) type RaceKey = (Class, Object, Doing, Doing);
 
-/// The same of whatever class: what runs may find as races of different classes.
-pub(crate) type Pair = (Object, Doing, Doing);
-
 impl Race {
     fn of(mut report: Report) -> Race {
         let reads = |party: &RacingAccess| match party.access {
@@ -1100,6 +1091,27 @@ impl Race {
             why: None,
             barrier: None,
         }
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        self.report.class
+    }
+
+    pub(crate) fn rule(&self) -> Rule {
+        match (self.class(), &self.barrier) {
+            (Class::EqualStores, _) => Rule::EqualStores,
+            (Class::DataRace, Some(_)) if !self.is_of_one_instruction() => {
+                Rule::ExecutionOnlyBarrier
+            }
+            (Class::DataRace, _) => Rule::DataRace,
+        }
+    }
+
+    /// Whether its accesses are of one instruction, whose lanes share the work.
+    fn is_of_one_instruction(&self) -> bool {
+        let (first, second) = (&self.report.first, &self.report.second);
+        let what = |p: &RacingAccess| (p.site, p.threadgroup, p.simdgroup, p.access, p.performer);
+        first.performer == Performer::SomeLane && what(first) == what(second)
     }
 
     /// The report with its parties in the order in which they were executed.

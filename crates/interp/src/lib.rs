@@ -28,6 +28,7 @@ mod matrix;
 mod memory;
 mod objects;
 pub mod observe;
+mod pairs;
 pub mod passes;
 mod program;
 pub mod race;

@@ -13,10 +13,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::report::Key;
 use super::shadow::{Flight, View};
 use super::word::{KIND_MASK, conflicts, kind_of};
-use super::{Access, Class, Declaration, Object, RacingAccess, RacyLocation, Report, Site};
+use super::{
+    Access, Class, Declaration, Object, Performer, RacingAccess, RacyLocation, Report, Site,
+};
 
-/// How many accesses of one kind at one place are kept for a location, the latest.
-const RECENT: usize = 16;
+/// How many accesses of one kind at one place are kept for a location: the latest of as many threads, of each
+/// simdgroup alike. Enough for two of each simdgroup, of which one tells as much as all others of that simdgroup: where
+/// nothing is acquired, what orders one of them orders all but the thread's own that came before.
+const RECENT: usize = 128;
 /// At how many places.
 const PLACES: usize = 64;
 
@@ -43,7 +47,7 @@ pub(super) struct Watch {
     locations: HashMap<Key, Location>,
     reports: Vec<Report>,
     by_pair: HashMap<(Class, Object, Pair), usize>,
-    /// Objects with a location that more places came to than its history has.
+    /// Objects with a location whose history lacks places, or simdgroups that came to one.
     cut: HashSet<Object>,
 }
 
@@ -154,7 +158,7 @@ impl Watch {
                 });
             }
         }
-        if record && location.record(second.site, new) {
+        if record && location.record(view, &second, new) {
             self.cut.insert(object);
         }
     }
@@ -168,21 +172,15 @@ impl Watch {
 }
 
 impl Location {
-    /// Notes an access; whether another place was forgotten for it.
-    fn record(&mut self, site: Site, new: u64) -> bool {
-        let kind = new & KIND_MASK;
+    /// Notes an access, `new`, by `party`; whether what others did is forgotten for it.
+    fn record(&mut self, view: &View, party: &RacingAccess, new: u64) -> bool {
+        let (site, kind) = (party.site, new & KIND_MASK);
         let known = self
             .places
             .iter_mut()
             .find(|p| p.site == site && p.kind == kind);
-        if let Some(Place { words, .. }) = known {
-            if !words.contains(&new) {
-                if words.len() == RECENT {
-                    words.pop_front();
-                }
-                words.push_back(new);
-            }
-            return false;
+        if let Some(place) = known {
+            return place.record(view, party, new);
         }
         let full = self.places.len() == PLACES;
         if full {
@@ -194,5 +192,36 @@ impl Location {
             words: VecDeque::from([new]),
         });
         full
+    }
+}
+
+impl Place {
+    /// Notes an access; whether a simdgroup is forgotten for it.
+    fn record(&mut self, view: &View, party: &RacingAccess, new: u64) -> bool {
+        // What comes after a thread's later access comes after its earlier ones.
+        let replaces = |word: u64| match party.performer {
+            Performer::Lane(_) => view.layout.party(word) == *party,
+            Performer::SomeLane => word == new,
+        };
+        self.words.retain(|word| !replaces(*word));
+        let mut is_forgotten = false;
+        if self.words.len() == RECENT {
+            let simdgroup = |word: u64| {
+                let party = view.layout.party(word);
+                (party.threadgroup, party.simdgroup)
+            };
+            let mut counts: HashMap<_, usize> = HashMap::new();
+            for word in &self.words {
+                *counts.entry(simdgroup(*word)).or_default() += 1;
+            }
+            let most = counts.values().copied().max().unwrap_or(0);
+            let oldest = |word: &u64| counts[&simdgroup(*word)] == most;
+            let oldest = self.words.iter().position(oldest);
+            self.words.remove(oldest.unwrap_or(0));
+            // Of other threadgroups one is as good as another.
+            is_forgotten = most <= 2 && counts.keys().all(|(t, _)| *t == party.threadgroup);
+        }
+        self.words.push_back(new);
+        is_forgotten
     }
 }

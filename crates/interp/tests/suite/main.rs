@@ -16,6 +16,7 @@ mod race_collective;
 mod race_enumeration;
 mod race_files;
 mod race_oracle;
+mod race_pairs;
 mod race_rules;
 mod refusals;
 mod run_files;
