@@ -585,6 +585,31 @@ impl Executor {
         task.wait(None);
     }
 
+    /// Asks a task to end. One that has not begun ends at once, on this thread: what it waits for goes on without it.
+    pub(crate) fn cancel(&'static self, task: &Arc<Task>) {
+        task.ask_to_stop(CANCELLED);
+        // Others of its device may rely on its place among them.
+        if task.is_in_order() {
+            return;
+        }
+        let mut state = lock(&self.state);
+        if std::mem::take(&mut lock(&task.links).pending) > 0 {
+            for (_, other) in state.uses.iter().filter(|(_, t)| !Arc::ptr_eq(t, task)) {
+                let dependents = &mut lock(&other.links).dependents;
+                dependents.retain(|dependent| !Arc::ptr_eq(dependent, task));
+            }
+            state.ready.push_back(task.clone());
+        }
+        let ready = state.ready.iter().any(|t| Arc::ptr_eq(t, task));
+        if ready && lock(&task.links).joined < self.limit {
+            // Nothing is computed, so it counts for no thread that computes.
+            let index = self.join(&mut state, task);
+            drop(state);
+            self.take_part(task, index);
+            self.leave();
+        }
+    }
+
     /// Waits for every unfinished task that touches an address of the range, for an access of the host.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use crate::pending::QueueState;
 use crate::print::Lines;
 use crate::program::Program;
 use crate::sync::lock;
-use crate::task::{CANCELLED, JobSlot, Outcome, Phase, Task, Timestamps};
+use crate::task::{JobSlot, Outcome, Phase, Task, Timestamps};
 use crate::{Arg, Device, Error, environment};
 
 thread_local! {
@@ -315,13 +315,14 @@ impl Submission {
         }
     }
 
-    /// Asks it to end early, if it has not yet ended; it then fails with `cancelled`.
+    /// Asks it to end early, if it has not yet ended; it then fails with `cancelled`. On the host one that has not
+    /// begun, as it waits for others, has ended when this returns.
     pub fn cancel(&self) {
         match &self.state {
             State::Empty(_) => {}
             State::Task(task) if !task.is_here() => {}
             State::Task(task) => {
-                task.ask_to_stop(CANCELLED);
+                executor().cancel(task);
                 if let Some(device) = task.in_order() {
                     device.let_go();
                 }

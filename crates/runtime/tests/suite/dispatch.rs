@@ -620,6 +620,41 @@ fn a_dispatch_can_be_cancelled_while_others_wait_for_it() {
     }
 }
 
+/// One that waits for another which uses the same memory, or for threads that others leave to it.
+#[test]
+fn a_dispatch_that_has_not_begun_is_cancelled_at_once() {
+    for device in hosts() {
+        let program = compile(&device, SPIN);
+        let next = compile(&device, INCREMENT);
+        let queue = device.queue();
+        let buffers = [(); 300].map(|()| Buffer::<u32>::zeroed(&device, 1).expect("a buffer"));
+        let dispatch = |program, x| {
+            let submission = queue.dispatch(program, Dispatch::linear(1, 1), &[Arg::from(x)]);
+            submission.expect("it fits")
+        };
+        let spinning: Vec<_> = buffers.iter().map(|x| dispatch(&program, x)).collect();
+        let [first, .., last] = &buffers[..] else {
+            unreachable!("there are 300");
+        };
+        assert!(!spinning[299].wait_timeout(Duration::from_millis(30)));
+        spinning[299].cancel();
+        let error = spinning[299].wait().expect_err("cancelled");
+        assert_eq!(rule(error), "cancelled");
+        let second = dispatch(&next, first);
+        let third = dispatch(&next, first);
+        let of_last = dispatch(&next, last);
+        second.cancel();
+        assert_eq!(rule(second.wait().expect_err("cancelled")), "cancelled");
+        assert!(!spinning[0].is_done() && !third.is_done(), "O3: it waits");
+        for submission in &spinning[..299] {
+            submission.cancel();
+        }
+        third.wait().expect("it runs after one that did not");
+        of_last.wait().expect("it runs");
+        assert!(first.read().expect("read")[0] > 0, "the third ran");
+    }
+}
+
 #[test]
 fn threads_dispatch_at_once() {
     for device in Device::all() {
