@@ -720,6 +720,73 @@ except KeyboardInterrupt:
     assert done.stdout == "interrupted\n", done.stderr
 
 
+# The kernels again, with what a test added to them.
+AGAIN = """
+linecache.cache["kernels.py"] = len(source), None, source.splitlines(True), "kernels.py"
+exec(compile(source, "kernels.py", "exec"))
+"""
+
+
+@needs_signals
+@pytest.mark.parametrize("device", ["cpu", "checked"])
+@pytest.mark.parametrize("launch", ["spin[64, 8]({})", "spin[64, 8].submit({})"])
+def test_ctrl_c_cancels_a_launch_that_prints(device, launch):
+    launch = launch.format(f"x, device={device!r}")
+    done = run(
+        SPIN
+        + "source += '    iv.print(\"ended\")\\n'"
+        + AGAIN
+        + f"""
+interrupt(1.0)
+try:
+    {launch}
+except KeyboardInterrupt:
+    print("interrupted")
+used = time.process_time()
+time.sleep(0.5)
+used = time.process_time() - used
+print("stopped" if used < 0.1 else used)
+"""
+    )
+    assert done.stdout == "interrupted\nstopped\n", (done.stdout, done.stderr)
+
+
+COPY = """
+source += '''
+@iv.kernel
+def copy(x: iv.Buffer[iv.u32], y: iv.Buffer[iv.u32]):
+    y[iv.thread_position_in_grid("x")] = x[0]
+'''
+"""
+
+
+@needs_signals
+@pytest.mark.parametrize("args", ["z, y", "x, y", "y, x"])
+def test_ctrl_c_cancels_a_launch_that_has_not_begun(args):
+    """As other launches have all threads, or its memory."""
+    done = run(
+        SPIN
+        + COPY
+        + AGAIN
+        + f"""
+y, z = (np.zeros(4096, np.uint32) for _ in range(2))
+copy[4096, 64](z, y)
+spinning = [spin[4096, 8].submit(x) for _ in range(8)]
+interrupt(0.5)
+begun = time.monotonic()
+threading.Timer(20, lambda: [launch.cancel() for launch in spinning]).start()
+try:
+    copy[4096, 64]({args})
+except KeyboardInterrupt:
+    pass
+took = time.monotonic() - begun
+print("interrupted" if took < 10 else took, flush=True)
+os._exit(0)
+"""
+    )
+    assert done.stdout == "interrupted\n", (done.stdout, done.stderr)
+
+
 @needs_signals
 @pytest.mark.parametrize("device", ["cpu", "checked"])
 def test_two_ctrl_c_end_the_interpreter(device):

@@ -332,6 +332,12 @@ pub fn given(kernel: &Kernel, args: &Bound<'_, PyList>) -> PyResult<Vec<Given>> 
         .collect()
 }
 
+/// Cancels a launch that Ctrl-C ends, whose arrays are in use until it has ended.
+fn stop(py: Python<'_>, submission: &invar::Submission) {
+    submission.cancel();
+    let _cancelled = away(py, || submission.wait());
+}
+
 impl Program {
     fn start(
         &self,
@@ -378,11 +384,20 @@ impl Program {
             }
         };
         // Code for a threadgroup size that comes for the first time is compiled here.
-        let submission =
-            interruptible(py, || queue.dispatch(&self.program, sizes.dispatch, &args))?
-                .map_err(|error| failed(&self.program, error))?;
+        let mut dispatched = None;
+        let left = interruptible(py, || {
+            dispatched = Some(queue.dispatch(&self.program, sizes.dispatch, &args));
+        });
+        // One that prints may still run.
+        if let (Err(_), Some(Ok(submission))) = (&left, &dispatched) {
+            stop(py, submission);
+        }
+        left?;
+        let Some(dispatched) = dispatched else {
+            unreachable!("what is not left was dispatched");
+        };
         Ok(Submission {
-            submission,
+            submission: dispatched.map_err(|error| failed(&self.program, error))?,
             program: self.program.clone(),
         })
     }
@@ -461,9 +476,7 @@ impl Submission {
             Ok(true) => {}
             Ok(false) => return Err(pyo3::exceptions::PyTimeoutError::new_err(())),
             Err(interrupted) => {
-                self.submission.cancel();
-                // Its arrays are in use until then.
-                let _ = away(py, || self.submission.wait());
+                stop(py, &self.submission);
                 return Err(interrupted);
             }
         }
