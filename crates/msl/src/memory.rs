@@ -29,8 +29,8 @@ pub(crate) enum What {
     Granules(Memory),
     /// A struct in constant memory, whose fields are accessed each by itself.
     Fields(Memory, DebugType),
-    /// A position, of which each component is an operation.
-    Position(Op),
+    /// A position, of which each component is an operation, and how many its type has.
+    Position(Op, u32),
     Texture(Memory, TextureType),
     Sampler(Memory),
     /// A function constant without a value.
@@ -315,13 +315,13 @@ impl Translator<'_> {
                 Some(DebugType::Struct(name, ..)) => vector(name),
                 _other => None,
             };
-            let scalar = written.map_or(Scalar::U32, |(scalar, _)| scalar);
+            let (scalar, count) = written.unwrap_or((Scalar::U32, 3));
             let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
             if accesses.iter().any(|a| a.writes) {
                 return self.position_that_changes(number, op, scalar);
             }
             let object = Object {
-                what: What::Position(op),
+                what: What::Position(op, count),
                 granule_bytes: scalar.size_bytes(),
                 scalar,
             };
@@ -698,7 +698,7 @@ impl Translator<'_> {
                 Ok((memory, index, object))
             }
             What::Unset(ref name) => Err(self.unset(name)),
-            What::Fields(..) | What::Position(_) | What::Texture(..) | What::Sampler(_) => {
+            What::Fields(..) | What::Position(..) | What::Texture(..) | What::Sampler(_) => {
                 Err(self.refuse("an access of this kind to a parameter"))
             }
         }
@@ -813,7 +813,7 @@ impl Translator<'_> {
                 let (place, _) = self.field_place(memory, &debug, offset)?;
                 Ok(self.k.load(place)).map(|v| self.like(v, scalar))
             }
-            What::Position(op) => self.load_position(op, object.scalar, address, scalar),
+            What::Position(op, count) => self.load_position((op, count), &object, address, scalar),
             What::Texture(..) | What::Sampler(_) => {
                 Err(self.refuse("a texture or sampler as a number"))
             }
@@ -824,30 +824,36 @@ impl Translator<'_> {
     /// Components of a position, as many as a scalar has room for; behind the third there is nothing.
     fn load_position(
         &mut self,
-        op: Op,
-        component: Scalar,
+        (op, count): (Op, u32),
+        object: &Object,
         address: &Address,
         scalar: Scalar,
     ) -> Done<Value> {
+        let component = object.scalar;
         let (size, wanted) = (component.size_bytes() as i64, scalar.size_bytes() as i64);
-        if !address.terms.is_empty() || address.constant % size != 0 || wanted % size != 0 {
-            return Err(self.refuse("a computed component of a position"));
+        if address.constant % size != 0 || wanted % size != 0 {
+            return Err(self.refuse("a part of a component of a position"));
         }
-        let first = address.constant / size;
-        let all: Vec<Value> = (first..first + wanted / size)
-            .map(|number| {
-                let dim = usize::try_from(number)
-                    .ok()
-                    .and_then(|n| [Dim::X, Dim::Y, Dim::Z].get(n).copied());
-                match dim {
-                    Some(dim) => {
-                        let value = self.k.op(op, dim, &[]);
-                        self.k.cast(value, Type::Scalar(component))
-                    }
-                    None => self.bits(component, 0),
-                }
-            })
-            .collect();
+        let parts = wanted / size;
+        let all: Vec<Value> = if address.terms.is_empty() {
+            let first = address.constant / size;
+            let parts = first..first + parts;
+            parts
+                .map(|number| self.position_component(op, component, number))
+                .collect()
+        } else {
+            let first = self.index_of_access(address, wanted as u64, object);
+            let whole: Vec<Value> = (0..i64::from(count))
+                .map(|number| self.position_component(op, component, number))
+                .collect();
+            let ty = Type::Vector(component, whole.len() as u8);
+            let whole = self.k.construct(ty, &whole);
+            let part = |number: i64| {
+                let index = self.sum(Some(first), &[], 1, number);
+                self.op(Op::Extract, &[whole, index])
+            };
+            (0..parts).map(part).collect()
+        };
         match &all[..] {
             [one] => Ok(self.as_scalar(*one, scalar)),
             [_, _] | [_, _, _, _] => {
@@ -856,7 +862,20 @@ impl Translator<'_> {
                     .construct(Type::Vector(component, all.len() as u8), &all);
                 Ok(self.k.as_type(all, Type::Scalar(scalar)))
             }
-            _other => Err(self.refuse("a computed component of a position")),
+            _other => Err(self.refuse("a part of a component of a position")),
+        }
+    }
+
+    fn position_component(&mut self, op: Op, component: Scalar, number: i64) -> Value {
+        let dim = usize::try_from(number)
+            .ok()
+            .and_then(|n| [Dim::X, Dim::Y, Dim::Z].get(n).copied());
+        match dim {
+            Some(dim) => {
+                let value = self.k.op(op, dim, &[]);
+                self.k.cast(value, Type::Scalar(component))
+            }
+            None => self.bits(component, 0),
         }
     }
 
