@@ -377,6 +377,8 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
             let mut labels = error.labels().filter(placed);
             let (span, label) = labels.next().unwrap_or((naga::Span::UNDEFINED, ""));
+            // A place without words of its own.
+            let label = if label == "see msg" { "" } else { label };
             if error.notes().any(|note| note.contains("recursion limit")) {
                 let message = "expressions or types lie deeper in each other here than naga \
                                reads, which are about 200 levels";

@@ -96,6 +96,15 @@ fn mistakes_are_told_with_their_line() {
     }
 }
 
+/// Naga says `see msg` at the place of a constant that cannot be.
+#[test]
+fn what_stands_at_a_place_says_something_or_nothing() {
+    let text = "const a = 1u / 0u;\n@compute @workgroup_size(1) fn main() { _ = a; }";
+    let refused = Shader::parse("zero.wgsl", text).err().expect("it is none");
+    assert_eq!(refused.0[0].labels[0].text, "", "{refused:?}");
+    assert_eq!(refused.0[0].span().start.line, 1);
+}
+
 #[test]
 fn an_override_gets_one_value() {
     let text = "@id(3) override n = 1u;
