@@ -64,7 +64,7 @@ impl<T: Clone + Send + 'static> Compilation<T> {
     }
 
     /// Whether it has ended without success.
-    #[cfg(feature = "cpu")]
+    #[allow(dead_code, reason = "devices that keep no code on disk do not ask")]
     pub(crate) fn has_failed(&self) -> bool {
         lock(&self.result).as_ref().is_some_and(Result::is_err)
     }

@@ -16,7 +16,7 @@ mod buffer;
 mod bytes;
 mod capabilities;
 mod checked;
-#[cfg(any(feature = "cpu", feature = "gpu"))]
+#[cfg(feature = "proofs")]
 mod compiling;
 #[cfg(feature = "cpu")]
 mod cpu;
@@ -39,7 +39,7 @@ mod pending;
 mod placement;
 mod print;
 mod program;
-#[cfg(any(feature = "cpu", feature = "gpu"))]
+#[cfg(feature = "proofs")]
 mod proof;
 mod queue;
 mod sync;
