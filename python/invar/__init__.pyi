@@ -1674,8 +1674,8 @@ def mix(x: Operand, y: Operand, a: Operand, /) -> Any:
     """
 
 def smoothstep(low: Operand, high: Operand, x: Operand, /) -> Any:
-    """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound where the
-    differences do not overflow.
+    """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound also where
+    the differences overflow.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """

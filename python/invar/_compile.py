@@ -604,8 +604,8 @@ def _has_values(x, without):
         parts = x if isinstance(x, (list, tuple)) else x.values() if isinstance(x, dict) else ()
         if own_class(type(x)):
             parts = getattr(x, "__dict__", {}).values()
-        if parts and id(x) not in seen and id(x) not in without:
+        if id(x) not in seen and id(x) not in without and len(parts):
             seen.add(id(x))
-            left += parts
+            left.extend(parts)  # Elements define `+`.
     without |= seen
     return False
