@@ -45,6 +45,25 @@ def test_kernels_of_files_are_proved():
     assert proof.conditions == ["grid.x <= length(x)"]
 
 
+def test_shaders_are_proved_for_whole_workgroups_and_launched_as_before():
+    text = """
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        var<workgroup> kept: array<u32, 64>;
+        @compute @workgroup_size(64)
+        fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) i: u32) {
+            kept[i] = i;
+            workgroupBarrier();
+            y[id.x] = kept[63 - i];
+        }
+    """
+    shader = iv.load("turn.wgsl", text=text)["main"]
+    proof = iv.prove(shader)
+    assert proof and "dispatch of whole workgroups" in str(proof)
+    y = numpy.zeros(100, numpy.uint32)
+    shader[100, 64](y)
+    assert (y[:64] == numpy.arange(64)[::-1]).all()
+
+
 def test_what_is_compiled_for_each_value_is_proved_for_one():
     assert iv.prove(strided.specialise(width=4))
     assert iv.prove(strided.specialise(width=0)).verdict == "broken"
