@@ -1,6 +1,6 @@
 //! Conditions on a launch: what a proof may need, each a test of a few numbers that a dispatch knows.
 
-use std::num::NonZeroU64;
+use std::num::NonZeroU32;
 
 use invar_ir::texture::extent_name;
 use invar_ir::{Dim, InstKind, Kernel, LaunchNumber, Memory, Module, ParamKind, Type};
@@ -333,54 +333,68 @@ impl Condition {
 /// Launches in which every access is in bounds, whatever memory holds: what is asked of each before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launches {
-    flat: Vec<Dim>,
+    /// By dimension: whether the grid has one thread in it.
+    flat: [bool; 3],
     conditions: Vec<Condition>,
-    /// What the conditions speak of, each number once.
-    numbers: Vec<Number>,
-    /// The conditions in 64 bits, if those suffice for all.
-    looks: Option<Vec<Look>>,
+    /// The conditions for numbers of 32 bits, if all can be looked at so.
+    looks: Option<Looks>,
 }
 
-/// A condition on numbers that are known by their places.
+/// Conditions on numbers of 32 bits that are known by their places among [`Values`]. Their products are in types that
+/// have room for each, so no look asks whether one overflows. Conditions of one shape stand together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Looks {
+    /// The constants that conditions speak of at their places, and a 1.
+    constants: Values,
+    /// Which places of the grid have numbers that conditions speak of, as bits.
+    sizes: u32,
+    /// The other numbers and their places.
+    numbers: Vec<(Number, u8)>,
+    /// The product of the first two is at most that of the others.
+    orders: Vec<[u8; 4]>,
+    /// These bits of the first are zero, as of a multiple: a division takes as long as several conditions.
+    no_bits: Vec<[u8; 2]>,
+    /// What is seldom.
+    rest: Vec<Look>,
+}
+
+/// A condition that is no order of products of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look {
     AtMost(Factors, Factors),
-    /// A product is at most one value, such as a length.
-    Fits(Factors, u8),
-    Together(Factors, Factors, u64),
-    Below(u8, u64),
-    Multiple(u8, NonZeroU64),
-    /// These bits of a value are zero: a division takes as long as several conditions.
-    NoBits(u8, u64),
+    Together(Factors, Factors, u128),
+    Multiple(u8, NonZeroU32),
 }
 
-/// A product: of a constant and of values, where one that is not there is 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Factors {
-    factor: u64,
-    places: [u8; MOST_FACTORS],
-}
+/// A product of four, of which those that are not there are 1.
+type Factors = [u8; MOST_FACTORS];
+const MOST_FACTORS: usize = 4;
 
-/// Values by their places, with a 1 at the last.
-type Values = [u64; PLACES];
-const PLACES: usize = 16;
-const ONE: u8 = PLACES as u8 - 1;
+/// Threads of the grid, threadgroups, threads of a threadgroup, a 1; then constants and other numbers.
+type Values = [u32; PLACES];
+const PLACES: usize = 32;
+const ONE: u8 = 9;
 
-/// So many different numbers, and factors of a product, are looked at in 64 bits.
-const MOST_NUMBERS: usize = 12;
-const MOST_FACTORS: usize = 3;
+/// Threads of the grid, its threadgroups, and threads of a threadgroup, each of the three dimensions.
+const SIZES: [Number; ONE as usize] = [
+    Number::Grid(Dim::X),
+    Number::Grid(Dim::Y),
+    Number::Grid(Dim::Z),
+    Number::Groups(Dim::X),
+    Number::Groups(Dim::Y),
+    Number::Groups(Dim::Z),
+    Number::Threadgroup(Dim::X),
+    Number::Threadgroup(Dim::Y),
+    Number::Threadgroup(Dim::Z),
+];
 
 impl Launches {
     /// Those with one thread in the dimensions that are `flat`, which fulfil the conditions.
-    pub fn new(flat: Vec<Dim>, conditions: Vec<Condition>) -> Launches {
-        let mut numbers = Vec::new();
-        let looks = conditions.iter().map(|c| Look::of(c, &mut numbers));
-        let looks = looks.collect();
+    pub fn new(flat: &[Dim], conditions: Vec<Condition>) -> Launches {
         Launches {
-            flat,
+            flat: Dim::ALL.map(|d| flat.contains(&d)),
+            looks: Looks::of(&conditions),
             conditions,
-            numbers,
-            looks,
         }
     }
 
@@ -391,115 +405,177 @@ impl Launches {
         let [Some(x), Some(y), Some(z)] = sizes else {
             return false;
         };
-        let is_flat = |d: &Dim| number(Number::Grid(*d)) == Some(1);
+        let is_wide = |d: Dim| self.flat[d as usize] && number(Number::Grid(d)) != Some(1);
         let is_small = x.max(y).max(z) <= MOST_THREADS && x * y * z <= MOST_THREADS;
-        if !is_small || !self.flat.iter().all(is_flat) {
+        if !is_small || Dim::ALL.into_iter().any(is_wide) {
             return false;
         }
-        let exact = |c: &Condition| c.holds_of(&|n| number(n).map(i128::from)) == Some(true);
-        let Some(looks) = &self.looks else {
-            return self.conditions.iter().all(exact);
+        if let Some(looks) = &self.looks {
+            let mut values = looks.constants;
+            if looks.fill(&mut values, number) {
+                return looks.hold(&values);
+            }
+        }
+        self.have_exactly(number)
+    }
+
+    #[cold]
+    fn have_exactly(&self, number: &impl Fn(Number) -> Option<u64>) -> bool {
+        let exact = |c: &Condition| c.holds_of(&|n| number(n).map(i128::from));
+        self.conditions.iter().all(|c| exact(c) == Some(true))
+    }
+}
+
+impl Looks {
+    /// Conditions in places of values; `None` where they speak of too much or of what is no number of 32 bits.
+    fn of(conditions: &[Condition]) -> Option<Looks> {
+        let mut looks = Looks {
+            constants: [1; PLACES],
+            sizes: 0,
+            numbers: Vec::new(),
+            orders: Vec::new(),
+            no_bits: Vec::new(),
+            rest: Vec::new(),
         };
-        let mut values = [1; PLACES];
-        for (value, of) in values.iter_mut().zip(&self.numbers) {
-            match number(*of) {
-                Some(known) => *value = known,
+        let mut constants = Vec::new();
+        for condition in conditions {
+            looks.add(condition, &mut constants)?;
+        }
+        Some(looks)
+    }
+
+    fn add(&mut self, condition: &Condition, constants: &mut Vec<u8>) -> Option<()> {
+        match condition {
+            Condition::AtMost(term, bound) => {
+                let term = self.factors(term, constants)?;
+                let bound = self.factors(bound, constants)?;
+                match (term, bound) {
+                    ([a, b, ONE, ONE], [c, d, ONE, ONE]) => self.orders.push([a, b, c, d]),
+                    _products_of_more => self.rest.push(Look::AtMost(term, bound)),
+                }
+            }
+            Condition::Together(a, b, bound) => {
+                let (a, b) = (self.factors(a, constants)?, self.factors(b, constants)?);
+                // Of three, so that the two together have room in 128 bits.
+                if a[3] != ONE || b[3] != ONE {
+                    return None;
+                }
+                let bound = u128::try_from(*bound).ok()?;
+                self.rest.push(Look::Together(a, b, bound));
+            }
+            Condition::Below(number, bound) => {
+                // No number of 32 bits is beyond the largest.
+                let bound = u32::try_from((*bound).min(u32::MAX.into())).ok()?;
+                let (number, bound) = (
+                    self.place(*number, constants)?,
+                    self.constant(bound, constants)?,
+                );
+                self.orders.push([number, ONE, bound, ONE]);
+            }
+            Condition::Multiple(number, of) => {
+                let number = self.place(*number, constants)?;
+                let of = NonZeroU32::new(u32::try_from(*of).ok()?)?;
+                if of.is_power_of_two() {
+                    let bits = self.constant(of.get() - 1, constants)?;
+                    self.no_bits.push([number, bits]);
+                } else {
+                    self.rest.push(Look::Multiple(number, of));
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The place that is free next.
+    fn free(&self, constants: &[u8]) -> Option<u8> {
+        let place = usize::from(ONE) + 1 + constants.len() + self.numbers.len();
+        u8::try_from(place).ok().filter(|_| place < PLACES)
+    }
+
+    fn place(&mut self, number: Number, constants: &[u8]) -> Option<u8> {
+        if let Some(size) = SIZES.iter().position(|size| *size == number) {
+            self.sizes |= 1 << size;
+            return u8::try_from(size).ok();
+        }
+        let known = self.numbers.iter().find(|(known, _)| *known == number);
+        match known {
+            Some((_, place)) => Some(*place),
+            None => {
+                let place = self.free(constants)?;
+                self.numbers.push((number, place));
+                Some(place)
+            }
+        }
+    }
+
+    fn constant(&mut self, value: u32, constants: &mut Vec<u8>) -> Option<u8> {
+        if value == 1 {
+            return Some(ONE);
+        }
+        let has = |place: &&u8| self.constants[usize::from(**place)] == value;
+        let known = constants.iter().find(has).copied();
+        known.or_else(|| {
+            let place = self.free(constants)?;
+            self.constants[usize::from(place)] = value;
+            constants.push(place);
+            Some(place)
+        })
+    }
+
+    fn factors(&mut self, term: &Term, constants: &mut Vec<u8>) -> Option<Factors> {
+        let factor = self.constant(u32::try_from(term.factor).ok()?, constants)?;
+        let mut places = Vec::new();
+        for number in &term.numbers {
+            places.push(self.place(*number, constants)?);
+        }
+        places.extend((factor != ONE).then_some(factor));
+        places.resize(MOST_FACTORS.max(places.len()), ONE);
+        places.try_into().ok()
+    }
+
+    /// Puts the numbers of a launch at their places; false where one is not known or has more than 32 bits.
+    #[inline]
+    fn fill(&self, values: &mut Values, number: &impl Fn(Number) -> Option<u64>) -> bool {
+        let known = |n| number(n).and_then(|value| u32::try_from(value).ok());
+        let mut unknown = 0;
+        for (i, size) in SIZES.into_iter().enumerate() {
+            match known(size) {
+                Some(value) => values[i] = value,
+                None => unknown |= 1 << i,
+            }
+        }
+        for (of, place) in &self.numbers {
+            match known(*of) {
+                Some(value) => values[usize::from(*place) % PLACES] = value,
                 None => return false,
             }
         }
-        let mut fits = true;
-        let holds = looks.iter().all(|look| {
-            let held = look.holds(&values);
-            fits &= held.is_some();
-            held == Some(true)
-        });
-        // Where 64 bits are too few, all are looked at once more.
-        holds || !fits && self.conditions.iter().all(exact)
+        unknown & self.sizes == 0
+    }
+
+    /// Whether these values fulfil all.
+    #[inline]
+    fn hold(&self, values: &Values) -> bool {
+        let value = |place: u8| u64::from(values[usize::from(place) % PLACES]);
+        let ordered = |[a, b, c, d]: &[u8; 4]| value(*a) * value(*b) <= value(*c) * value(*d);
+        let has_none = |[of, bits]: &[u8; 2]| value(*of) & value(*bits) == 0;
+        self.orders.iter().all(ordered)
+            && self.no_bits.iter().all(has_none)
+            && self.rest.iter().all(|look| look.holds(values))
     }
 }
 
 impl Look {
-    /// A condition in 64 bits, with the numbers that it speaks of among `numbers`; `None` if those are too many.
-    fn of(condition: &Condition, numbers: &mut Vec<Number>) -> Option<Look> {
-        let mut place = |number: Number| {
-            let known = numbers.iter().position(|n| *n == number);
-            let place = known.unwrap_or_else(|| {
-                numbers.push(number);
-                numbers.len() - 1
-            });
-            u8::try_from(place)
-                .ok()
-                .filter(|place| usize::from(*place) < MOST_NUMBERS)
+    fn holds(&self, values: &Values) -> bool {
+        let value = |place: u8| u64::from(values[usize::from(place) % PLACES]);
+        let product = |[a, b, c, d]: Factors| {
+            u128::from(value(a) * value(b)) * u128::from(value(c) * value(d))
         };
-        let mut factors = |term: &Term| {
-            let mut places = [ONE; MOST_FACTORS];
-            if term.numbers.len() > MOST_FACTORS {
-                return None;
-            }
-            for (to, number) in places.iter_mut().zip(&term.numbers) {
-                *to = place(*number)?;
-            }
-            Some(Factors {
-                factor: u64::try_from(term.factor).ok()?,
-                places,
-            })
-        };
-        Some(match condition {
-            Condition::AtMost(term, bound) => match &bound.numbers[..] {
-                [number] if bound.factor == 1 => Look::Fits(factors(term)?, place(*number)?),
-                _product => Look::AtMost(factors(term)?, factors(bound)?),
-            },
-            Condition::Together(a, b, bound) => {
-                Look::Together(factors(a)?, factors(b)?, u64::try_from(*bound).ok()?)
-            }
-            Condition::Below(number, bound) => {
-                Look::Below(place(*number)?, u64::try_from(*bound).ok()?)
-            }
-            Condition::Multiple(number, of) => {
-                let of = u64::try_from(*of).ok().and_then(NonZeroU64::new)?;
-                match of.is_power_of_two() {
-                    true => Look::NoBits(place(*number)?, of.get() - 1),
-                    false => Look::Multiple(place(*number)?, of),
-                }
-            }
-        })
-    }
-
-    /// Whether these values fulfil it; `None` where 64 bits are too few.
-    #[inline]
-    fn holds(&self, values: &Values) -> Option<bool> {
-        let value = |place: &u8| values[usize::from(*place) % PLACES];
-        Some(match self {
-            Look::AtMost(term, bound) => {
-                let term = term.value(values)?;
-                match bound.value(values) {
-                    Some(bound) => term <= bound,
-                    // A constant times one number, which is then more than any of 64 bits.
-                    None if bound.places[1] == ONE => true,
-                    None => return None,
-                }
-            }
-            Look::Fits(term, bound) => term.value(values)? <= value(bound),
-            Look::Together(a, b, bound) => {
-                a.value(values)?.checked_add(b.value(values)?)? <= *bound
-            }
-            Look::Below(number, bound) => value(number) <= *bound,
-            Look::Multiple(number, of) => value(number) % *of == 0,
-            Look::NoBits(number, bits) => value(number) & bits == 0,
-        })
-    }
-}
-
-impl Factors {
-    #[inline]
-    fn value(&self, values: &Values) -> Option<u64> {
-        let [x, y, z] = self.places.map(|place| values[usize::from(place) % PLACES]);
-        let product = self.factor.checked_mul(x)?;
-        // Most have one number.
-        if self.places[1] == ONE {
-            return Some(product);
+        match self {
+            Look::AtMost(term, bound) => product(*term) <= product(*bound),
+            Look::Together(a, b, bound) => product(*a) + product(*b) <= *bound,
+            Look::Multiple(number, of) => value(*number) % u64::from(of.get()) == 0,
         }
-        product.checked_mul(y)?.checked_mul(z)
     }
 }
 

@@ -80,7 +80,7 @@ impl Report {
             let more: Vec<_> = more.filter(|c| !conditions.contains(c)).cloned().collect();
             conditions.extend(more);
         }
-        Launches::new(flat, conditions)
+        Launches::new(&flat, conditions)
     }
 
     /// Whether a launch is one of those that the report is of. What it does not say it does not fulfil; a

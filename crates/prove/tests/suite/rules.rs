@@ -9,6 +9,8 @@ use invar_ir::{Dim, text, verify};
 use invar_prove::condition::{Condition, Launches, Number, Term};
 use invar_prove::{Options, Verdict, prove};
 
+use crate::solver::Random;
+
 #[test]
 fn each_kernel_has_the_verdict_above_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/prove");
@@ -290,7 +292,7 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     let (n, m, room) = (Number::Argument(0), Number::Argument(1), Number::Length(2));
     let product = Condition::AtMost(Term::of(1, [n, m]), Term::of(1, [room]));
     let rows = Condition::Multiple(m, 4);
-    let launches = Launches::new(vec![Dim::Y], vec![product, rows, Condition::Below(n, 9)]);
+    let launches = Launches::new(&[Dim::Y], vec![product, rows, Condition::Below(n, 9)]);
     let has = |launches: &Launches, [n, m, room]: [Option<u64>; 3], grid_y, size| {
         launches.have(&|number| match number {
             Number::Argument(0) => n,
@@ -312,19 +314,198 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     assert!(!have([Some(3), Some(8), Some(24)], 1, 1025));
     // Products on both sides, and remainders by what is no power of two.
     let halves = Condition::AtMost(Term::of(1, [n, m]), Term::of(2, [room]));
-    let thirds = Launches::new(Vec::new(), vec![halves, Condition::Multiple(n, 3)]);
+    let thirds = Launches::new(&[], vec![halves, Condition::Multiple(n, 3)]);
     let third = |values| has(&thirds, values, 1, 1);
     assert!(third([Some(3), Some(8), Some(12)]) && third([Some(0), Some(8), Some(0)]));
     assert!(!third([Some(3), Some(8), Some(11)]) && !third([Some(4), Some(2), Some(12)]));
     // A product of 0 and what is too large is 0.
     let both = Condition::AtMost(Term::of(1, [room]), Term::of(4, [n, m]));
-    let both = Launches::new(Vec::new(), vec![both]);
+    let both = Launches::new(&[], vec![both]);
     assert!(!has(&both, [Some(1 << 63), Some(0), Some(1)], 1, 1));
     assert!(has(&both, [Some(1 << 63), Some(1), Some(u64::MAX)], 1, 1));
     let wide = Condition::AtMost(Term::of(1, [n]), Term::of(4, [room]));
-    let wide = Launches::new(Vec::new(), vec![wide]);
+    let wide = Launches::new(&[], vec![wide]);
     assert!(has(&wide, [Some(u64::MAX), None, Some(1 << 62)], 1, 1));
     // Two to the 64 is none of 64 bits.
     assert!(!have([Some(4), Some(1 << 62), Some(0)], 1, 1));
     assert!(!have([Some(4), Some(1 << 62), Some(u64::MAX)], 1, 1));
+}
+
+/// A product of numbers of 64 bits, the lowest of its words first.
+fn long_product(factors: &[u64]) -> Vec<u64> {
+    let mut words = vec![1];
+    for factor in factors {
+        let mut carry = 0;
+        for word in &mut words {
+            let product = u128::from(*word) * u128::from(*factor) + u128::from(carry);
+            (*word, carry) = (product as u64, (product >> 64) as u64);
+        }
+        words.push(carry);
+    }
+    words.resize(6, 0);
+    words
+}
+
+fn long_sum(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let mut carry = 0;
+    let words = a.iter().zip(b).map(|(a, b)| {
+        let sum = u128::from(*a) + u128::from(*b) + u128::from(carry);
+        carry = (sum >> 64) as u64;
+        sum as u64
+    });
+    words.collect()
+}
+
+/// Whether numbers fulfil a condition whose constants are not below 0, in words that have room for each product.
+fn is_true(condition: &Condition, number: &impl Fn(Number) -> u64) -> bool {
+    let term = |term: &Term| {
+        let mut factors = vec![u64::try_from(term.factor).expect("not below 0")];
+        factors.extend(term.numbers.iter().map(|n| number(*n)));
+        long_product(&factors)
+    };
+    let at_most = |a: Vec<u64>, b: Vec<u64>| a.iter().rev().le(b.iter().rev());
+    let constant = |value: &i128| term(&Term::of(*value, []));
+    match condition {
+        Condition::AtMost(a, b) => at_most(term(a), term(b)),
+        Condition::Below(n, bound) => at_most(term(&Term::of(1, [*n])), constant(bound)),
+        Condition::Multiple(n, of) => i128::from(number(*n)) % of == 0,
+        Condition::Together(a, b, bound) => at_most(long_sum(&term(a), &term(b)), constant(bound)),
+    }
+}
+
+#[test]
+fn looks_at_random_conditions_agree_with_long_arithmetic() {
+    const NUMBERS: [Number; 12] = [
+        Number::Argument(0),
+        Number::Argument(1),
+        Number::Constant(0),
+        Number::Field(4, 1),
+        Number::Length(2),
+        Number::Length(3),
+        Number::Texels(5, Dim::X),
+        Number::Levels(5),
+        Number::Grid(Dim::X),
+        Number::Grid(Dim::Y),
+        Number::Groups(Dim::X),
+        Number::Groups(Dim::Z),
+    ];
+    const EDGES: [u64; 14] = [
+        0,
+        1,
+        2,
+        3,
+        16,
+        255,
+        1 << 16,
+        (1 << 31) - 1,
+        1 << 31,
+        u32::MAX as u64,
+        1 << 32,
+        1 << 33,
+        1 << 62,
+        u64::MAX,
+    ];
+    let mut random = Random(27);
+    let any = |random: &mut Random, of: &[u64]| of[random.below(of.len() as u64) as usize];
+    let term = |random: &mut Random, most: u64| {
+        let many = random.below(most + 1);
+        let factor = match random.below(3) {
+            0 => any(random, &EDGES).into(),
+            1 => i128::from(random.below(70)),
+            _one => 1,
+        };
+        let numbers = (0..many).map(|_| NUMBERS[random.below(12) as usize]);
+        Term::of(factor, numbers.collect::<Vec<_>>())
+    };
+    // By whether the numbers have 32 bits: how many launches fulfil their conditions, and how many do not.
+    let mut seen = [[0; 2]; 2];
+    for _ in 0..100_000 {
+        let few = random.below(4) != 0;
+        let edges = if few { &EDGES[..10] } else { &EDGES[..] };
+        let mut values = [0; NUMBERS.len()];
+        for value in &mut values {
+            *value = match random.below(3) {
+                0 => any(&mut random, edges),
+                1 => random.below(1 << 20),
+                _small => 1 + random.below(40),
+            };
+        }
+        let mut conditions = Vec::new();
+        for _ in 0..=random.below(4) {
+            let number = random.below(12) as usize;
+            let known = |n: Number| NUMBERS.iter().position(|k| *k == n);
+            let value = |n: Number| values[known(n).expect("one of them")];
+            let condition = match random.below(5) {
+                0 => {
+                    let (a, b) = (term(&mut random, 3), term(&mut random, 3));
+                    Condition::AtMost(a, b)
+                }
+                1 => {
+                    let (a, b) = (term(&mut random, 2), term(&mut random, 2));
+                    let sum = long_sum(&[a.factor as u64], &[b.factor as u64]);
+                    let near = i128::from(sum[0]) + i128::from(random.below(3)) - 1;
+                    let bounds = [1 << 32, 1 << 31, near.clamp(0, u64::MAX.into())];
+                    Condition::Together(a, b, bounds[random.below(3) as usize])
+                }
+                2 => {
+                    let near = i128::from(value(NUMBERS[number])) + i128::from(random.below(3)) - 1;
+                    let bounds = [
+                        any(&mut random, &EDGES).into(),
+                        near.clamp(0, u64::MAX.into()),
+                    ];
+                    Condition::Below(NUMBERS[number], bounds[random.below(2) as usize])
+                }
+                3 => {
+                    let of = [1, 2, 3, 4, 7, 16, 1 << 31, 1 << 32][random.below(8) as usize];
+                    Condition::Multiple(NUMBERS[number], of)
+                }
+                // The number is made to be as much as the term, or one more or less.
+                _edge => {
+                    let term = term(&mut random, 2);
+                    let numbers = term.numbers.iter();
+                    let least = numbers.fold(term.factor as u128, |product, n| {
+                        product.saturating_mul(value(*n).into())
+                    });
+                    let near = (least.saturating_add(random.below(3).into())).saturating_sub(1);
+                    let fits = if few { u32::MAX.into() } else { u64::MAX };
+                    if !term.numbers.contains(&NUMBERS[number]) {
+                        values[number] = near.min(fits.into()) as u64;
+                    }
+                    Condition::at_most(term, NUMBERS[number])
+                }
+            };
+            conditions.push(condition);
+        }
+        let number = |n: Number| match n {
+            Number::Threadgroup(_) => Some(1),
+            _other => Some(
+                NUMBERS
+                    .iter()
+                    .position(|k| *k == n)
+                    .map_or(1, |i| values[i]),
+            ),
+        };
+        let known = |n| number(n).expect("each is known");
+        let exact = conditions.iter().all(|c| is_true(c, &known));
+        let found = Launches::new(&[], conditions.clone()).have(&number);
+        let is_short = values.iter().all(|v| *v <= u32::MAX.into());
+        let is_short = is_short
+            && conditions.iter().all(|c| match c {
+                Condition::AtMost(a, b) => a.factor.max(b.factor) < 1 << 31,
+                _other => true,
+            });
+        // Products of more than 127 bits may be taken as too large.
+        let agrees = found == exact || !found && !is_short;
+        assert!(agrees, "{conditions:?} of {values:?}: {found}");
+        seen[usize::from(is_short)][usize::from(found)] += 1;
+        // A number that is not known is none that fulfils anything.
+        let missing = NUMBERS[random.below(12) as usize];
+        let without = |n: Number| (n != missing).then(|| known(n));
+        let speaks = conditions
+            .iter()
+            .any(|c| c.holds_of(&|n| without(n).map(i128::from)).is_none());
+        let speaks = speaks && exact && is_short;
+        assert!(!speaks || !Launches::new(&[], conditions).have(&without));
+    }
+    assert!(seen.iter().flatten().all(|n| *n > 1000), "{seen:?}");
 }
