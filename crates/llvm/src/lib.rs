@@ -20,7 +20,8 @@
 //!     `slots.rs` and `chunk.rs`, `cells.rs` (variables and masks), `positions.rs` (where threads stand), `sums.rs`
 //!     (what integers differ by);
 //!   - accesses: `objects.rs`, `guards.rs` (bounds checks in front of loops), `places.rs` (where), `arrays.rs` (of
-//!     threads), `prefetch.rs`, `streams.rs` (stores past the caches), `memory.rs`;
+//!     threads), `prefetch.rs`, `streams.rs` (stores past the caches), `windows.rs` (loads of lanes close together),
+//!     `memory.rs`;
 //!   - `instructions.rs` those without regions, with `components.rs`, `simdgroups.rs`, `simdgroup_matrices.rs`;
 //!   - `control.rs` branches, `loops.rs`, and `iterations.rs` those that all lanes make, which need one another;
 //!   - `segment.rs` loops over chunks, and `kernel.rs` that over threadgroups;
@@ -95,6 +96,7 @@ mod test_jit;
 mod threadgroup;
 mod tuning;
 mod value;
+mod windows;
 pub mod workarounds;
 mod zones;
 

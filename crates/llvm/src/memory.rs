@@ -19,6 +19,7 @@ use crate::function::FunctionLowering;
 use crate::places::{Dense, Spot, Spread, Target};
 use crate::state::{Object, Proof};
 use crate::value::{Mask, Part, Parts};
+use crate::windows::Windows;
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     // ---- memory and registers ----
@@ -154,6 +155,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if let Some(parts) = self.load_all_dense(&t, mask, proved) {
             return parts;
         }
+        if let Some(windows) = self.windows(&t, place, mask) {
+            return self.load_near(&t, &windows, mask, proved);
+        }
+        self.load_parts(&t, count, mask, proved)
+    }
+
+    /// Reads a place part by part.
+    fn load_parts(&self, t: &Target<'c>, count: usize, mask: &Mask<'c>, proved: bool) -> Parts<'c> {
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -166,13 +175,45 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let one = matches!(mask, Mask::All);
                 let part = match seen {
                     Some(same) if one => list[c * count + same],
-                    Some(_) | None => self.load_part(&t, u, c, mask, proved),
+                    Some(_) | None => self.load_part(t, u, c, mask, proved),
                 };
                 done.push(key);
                 list.push(part);
             }
         }
         Parts::of(list, count)
+    }
+
+    /// Reads windows where all lanes lie in them, else part by part.
+    fn load_near(
+        &self,
+        t: &Target<'c>,
+        windows: &Windows<'c>,
+        mask: &Mask<'c>,
+        proved: bool,
+    ) -> Parts<'c> {
+        let e = &self.e;
+        let (count, width) = (self.shape.parts() as usize, self.shape.width);
+        let (near, far, join) = (e.block("near"), e.block("far"), e.block("loaded"));
+        e.branch_if(windows.inside, near, far);
+        e.go(near);
+        let found = self.load_windows(t, windows);
+        let near = e.here();
+        e.branch(join);
+        e.go(far);
+        let parts = self.load_parts(t, count, mask, proved);
+        let rest: Vec<_> = (0..count)
+            .map(|u| e.vector(parts.part(0, u), width))
+            .collect();
+        let far = e.here();
+        e.branch(join);
+        e.go(join);
+        let joined = found.iter().zip(&rest).map(|(found, rest)| {
+            let phi = e.builder.build_phi(rest.get_type(), "").expect(BUILT);
+            phi.add_incoming(&[(&e.vector(*found, width), near), (rest, far)]);
+            Part::Vector(phi.as_basic_value().into_vector_value())
+        });
+        Parts::of(joined.collect(), count)
     }
 
     /// Reads components that lie side by side in each part.
