@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use invar_ir::texture::extent_name;
-use invar_ir::{Dim, InstKind, Kernel, LaunchNumber, Memory, Module, ParamKind, Type};
+use invar_ir::{Dim, InstKind, Kernel, LaunchNumber, Memory, Module, Op, ParamKind, Scalar, Type};
 
 use crate::kernel::Subject;
 use crate::launch::Launch;
@@ -595,6 +595,8 @@ pub struct Vocabulary {
     pub shared: Vec<Number>,
     /// How many levels have those that it reaches by a constant.
     pub levels: i128,
+    /// Buffers that it reaches, if it makes numbers with a sign of others: of places in the grid, mostly.
+    pub signed: Vec<Number>,
 }
 
 impl Vocabulary {
@@ -664,6 +666,28 @@ impl Vocabulary {
                 levels = levels.max(level.min(MOST_LEVELS - 1) + 1);
             }
         });
+        let mut is_signed = false;
+        subject.kernel.for_each_inst(&mut |inst| {
+            let converts = matches!(
+                inst.kind,
+                InstKind::Op {
+                    op: Op::Cast | Op::AsType,
+                    ..
+                }
+            );
+            let mut results = inst.results.iter();
+            is_signed |=
+                converts && results.any(|v| subject.kernel.ty(*v) == Type::Scalar(Scalar::I32));
+        });
+        let mut signed = Vec::new();
+        for site in subject.sites.iter().filter(|_| is_signed) {
+            if let Memory::Param(i) = site.memory
+                && let ParamKind::Buffer { .. } = subject.kernel.params[i as usize].kind
+                && !signed.contains(&Number::Length(i as usize))
+            {
+                signed.push(Number::Length(i as usize));
+            }
+        }
         Vocabulary {
             dims: dims.collect(),
             scalars,
@@ -672,6 +696,7 @@ impl Vocabulary {
             lengths,
             shared,
             levels,
+            signed,
         }
     }
 
@@ -834,10 +859,35 @@ impl Vocabulary {
         found
     }
 
+    /// That a buffer has two to four elements for each pair of two numbers, such as the channels of a picture. To be
+    /// tried last: where less is enough under other conditions, these only give room to spare.
+    pub fn channels(&self, room: Number) -> Vec<Condition> {
+        let grid: Vec<Number> = self.dims.iter().map(|d| Number::Grid(*d)).collect();
+        let each = self.constants.iter().filter(|c| (2..=4).contains(*c));
+        let mut found = Vec::new();
+        for factor in each.filter(|c| !self.widths.contains(c)) {
+            for (i, a) in self.scalars.iter().enumerate() {
+                let others = self.scalars[i..].iter().chain(&grid);
+                let products = others.map(|b| Term::of(*factor, [*a, *b]));
+                found.extend(products.map(|term| Condition::at_most(term, room)));
+            }
+        }
+        found
+    }
+
     /// That what the author passes is at least 1.
     pub fn positive(&self) -> impl Iterator<Item = Condition> + '_ {
         let one = |n: &Number| Condition::at_most(Term::of(1, []), *n);
         self.scalars.iter().map(one)
+    }
+
+    /// Where a kernel counts by numbers with a sign: that places in the grid and in its buffers fit them, which hardly
+    /// a launch breaks. Otherwise buffers of twice the size would be asked for, so that the grid is not too large.
+    pub fn within_signed(&self) -> impl Iterator<Item = Condition> + '_ {
+        let grid = self.dims.iter().map(|d| Number::Grid(*d));
+        let grid = grid.filter(|_| !self.signed.is_empty());
+        let numbers = grid.chain(self.signed.iter().copied());
+        numbers.map(|n| Condition::Below(n, i32::MAX.into()))
     }
 
     /// Conditions on the size of the grid against parameters, and on multiples.

@@ -341,6 +341,9 @@ fn prove_with(
         options,
     };
     session.begin();
+    if options.infer {
+        session.assume_signed();
+    }
     session.reach_all();
     if options.infer {
         session.minimise();
@@ -489,6 +492,14 @@ impl Session<'_, '_> {
         }
     }
 
+    /// Takes what lets numbers with a sign count; what nothing needs of it is left out again.
+    fn assume_signed(&mut self) {
+        let all = self.vocabulary.within_signed();
+        let all: Vec<Condition> = all.filter(|c| self.admits(c)).collect();
+        self.inferred |= !all.is_empty();
+        self.subject.conditions.borrow_mut().extend(all);
+    }
+
     /// Candidates for a goal in tiers: what is asked for first is preferred.
     fn candidates(&self, goal: Goal) -> Vec<Vec<Condition>> {
         let tops: Vec<i128> = self.subject.tops.borrow().iter().copied().collect();
@@ -579,7 +590,16 @@ impl Session<'_, '_> {
                 return true;
             }
         }
-        false
+        let channels = object.map(|object| self.vocabulary.channels(object));
+        self.attempts = ATTEMPTS;
+        channels.into_iter().flatten().any(|condition| {
+            let mut more = vec![condition];
+            self.admits(&more[0])
+                && (self.tries(goal, &more, &mut failing) || {
+                    more.extend(sets[0].iter().cloned());
+                    self.tries(goal, &more, &mut failing)
+                })
+        })
     }
 
     /// Which of `others` a goal needs beside `ample`, none of which can be left out; `None` if all together

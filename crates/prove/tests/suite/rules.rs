@@ -287,6 +287,94 @@ fn what_a_threadgroup_shares_is_as_long_as_it_has_threads() {
     );
 }
 
+/// Rows of `w` numbers under a guard of integers with a sign: `guard` compares a row with how many there are, and
+/// `times` numbers stand at each place.
+fn signed_rows(guard: &str, times: u32, requires: &str) -> String {
+    format!(
+        "kernel @k(%y: device write f32, %w: i32, %h: i32) {requires} {{
+        %i = thread_position_in_grid x
+        %j = thread_position_in_grid y
+        %column = cast i32 %i
+        %row = as_type i32 %j
+        %a = lt %column, %w
+        %b = {guard} %row, %h
+        %inside = and %a, %b
+        if %inside {{
+            %times = const i32 {times}
+            %one = const f32 1.0
+            %start = mul %row, %w
+            %place = add %start, %column
+            %at = mul %place, %times
+            store %y[%at], %one
+        }}
+    }}"
+    )
+}
+
+#[test]
+fn rows_of_integers_with_a_sign_are_proved_where_places_fit_them() {
+    let signs = [
+        "grid.x <= 2147483647",
+        "grid.y <= 2147483647",
+        "length(y) <= 2147483647",
+    ];
+    for (times, rows) in [(1, "w * h <= length(y)"), (4, "w * h * 4 <= length(y)")] {
+        let report = inferred(&signed_rows("lt", times, ""));
+        assert_eq!(report.verdict, Verdict::Proved, "{:?}", report.doubts);
+        let expected = [&["1 <= w", rows][..], &signs].concat();
+        assert_eq!(report.texts, expected);
+    }
+    // Each of them is needed: without it the author's conditions do not suffice.
+    let all = [
+        "%w * %h <= length(%y)",
+        "1 <= %w",
+        "grid.x <= 2147483647",
+        "grid.y <= 2147483647",
+        "length(%y) <= 2147483647",
+    ];
+    let required = |all: &[&str], guard| {
+        let source = signed_rows(guard, 1, &format!("requires({})", all.join(", ")));
+        let module =
+            verify(text::parse("k.inv", &source).expect("it parses")).expect("it is valid");
+        let options = Options {
+            infer: false,
+            refute: guard == "le",
+            ..Options::default()
+        };
+        prove(&module, "k", &[], options)
+            .expect("it is there")
+            .verdict
+    };
+    assert_eq!(required(&all, "lt"), Verdict::Proved);
+    for needed in [2, 3, 4] {
+        let mut fewer = all.to_vec();
+        fewer.remove(needed);
+        assert_ne!(required(&fewer, "lt"), Verdict::Proved, "{}", all[needed]);
+    }
+    // A row more than there are.
+    assert_eq!(required(&all, "le"), Verdict::Broken);
+    // Numbers of one dimension, for which a buffer of twice the length would be enough, too.
+    let one = "kernel @k(%y: device write f32, %n: i32) {
+        %i = thread_position_in_grid x
+        %at = cast i32 %i
+        %inside = lt %at, %n
+        if %inside {
+            %one = const f32 1.0
+            store %y[%at], %one
+        }
+    }";
+    let report = inferred(one);
+    assert_eq!(report.texts, ["n <= length(y)", "grid.x <= 2147483647"]);
+    // What the author runs stays within the conditions.
+    let wide = "; run: @k(y = zeros(8), n = 8) grid(3000000000) threadgroup(64)\n";
+    let report = inferred(&format!("{one}\n{wide}"));
+    assert!(
+        report.texts.iter().all(|t| t != "grid.x <= 2147483647"),
+        "{:?}",
+        report.texts
+    );
+}
+
 #[test]
 fn a_dispatch_is_told_by_its_numbers_exactly() {
     let (n, m, room) = (Number::Argument(0), Number::Argument(1), Number::Length(2));
