@@ -376,7 +376,7 @@ def _arranged(step, x, length):
         writes = step.flags & _arguments._WRITEABLE
         if length is None and step.kind == "constant" and _is_plain(x):
             length = len(x) if isinstance(x, (list, tuple)) else 1
-        if length is not None and not writes and _is_plain(x):
+        if length is not None and not writes and (_is_plain(x) or _is_rows(step, x, length)):
             x = _filled(step, x, length)
         else:
             x = _viewed(step, _arguments.array_of(step.where, x))
@@ -418,6 +418,20 @@ def _is_plain(x):
     )
 
 
+def _vector(element):
+    """The field of a struct that is a vector of 3 in the place of 4, whose name no author can write."""
+    of_three = isinstance(element, _types.Struct) and element.name.startswith("vec3.")
+    return next(name for name in element.fields if not _padding(name)) if of_three else None
+
+
+def _is_rows(step, x, length):
+    """Whether it is an array of rows of 3, for vectors that each have the place of 4."""
+    element, shape = step.element, () if length == 1 else (length,)
+    while isinstance(element, _types.Array):
+        element, shape = element.element, (*shape, element.length)
+    return _vector(element) is not None and isinstance(x, np.ndarray) and x.shape == (*shape, 3)
+
+
 def _filled(step, x, length):
     """An array of the values of a variable that is only read."""
     array = np.zeros((length, *step.shape), step.dtype)
@@ -432,7 +446,9 @@ def _filled(step, x, length):
 
 def _fill(where, element, array, x):
     """Puts the value of an element into its place in an array."""
-    if isinstance(element, _types.Struct):
+    if (vector := _vector(element)) and not isinstance(x, Mapping):
+        _fill(where, element.fields[vector], array[vector], x)
+    elif isinstance(element, _types.Struct):
         if not isinstance(x, Mapping):
             raise ArgumentError(f"{where} is {x!r}, expected the fields of {element} by name")
         known = [name for name in element.fields if not _padding(name)]

@@ -69,6 +69,33 @@ def test_a_shader_is_launched_like_a_kernel(shader):
     assert iv.bench(kernel, grid=iv.threadgroups(2), runs=2)(x, y, 100).median >= 0
 
 
+def test_vectors_of_three_are_lists_of_three():
+    text = """
+    struct Box { corners: array<vec3f, 2>, by: f32 }
+    @group(0) @binding(0) var<uniform> box: Box;
+    @group(0) @binding(1) var<storage, read> at: array<vec3f, 2>;
+    @group(0) @binding(2) var<uniform> turn: mat3x3f;
+    @group(0) @binding(3) var<storage, read_write> y: array<vec3f>;
+    @compute @workgroup_size(2)
+    fn main(@builtin(local_invocation_index) i: u32) {
+      y[i] = box.corners[i] * box.by;
+      y[i + 2] = turn * at[i];
+    }
+    """
+    kernel = iv.load("box.wgsl", text=text)["main"]
+    corners, at = [[1, 2, 3], [4, 5, 6]], [(7, 8, 9), (10, 11, 12)]
+    swap = [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    expected = [[2, 4, 6, 0], [8, 10, 12, 0], [8, 7, 9, 0], [11, 10, 12, 0]]
+    as_array = lambda rows: np.array(rows, np.float32)
+    for of in (lambda rows: rows, as_array, tuple):
+        y = np.zeros((4, 4), np.float32)
+        kernel[iv.threadgroups(1)](box={"corners": of(corners), "by": 2}, at=of(at), turn=of(swap), y=y)
+        np.testing.assert_array_equal(y, expected)
+    for wrong in ([[1, 2, 3]], [[1, 2], [3, 4]], as_array(corners).T):
+        with pytest.raises(iv.ArgumentError, match="field `corners` of argument `box` of `main`"):
+            kernel[iv.threadgroups(1)](box={"corners": wrong, "by": 2}, at=at, turn=swap, y=y)
+
+
 def test_overrides_are_given_when_a_shader_is_loaded_or_launched():
     text = """
     @id(7) override size: u32;
