@@ -434,10 +434,11 @@ impl Writer {
 
     fn phrase(&mut self) -> &'static str {
         if self.plane {
-            return match self.below(5) {
+            return match self.below(6) {
                 0 => self.paints(),
                 1 => self.reads_and_stores(),
                 2 => self.works_in_place(),
+                3 => self.counts_rows_with_signs(),
                 _ => self.stores(),
             };
         }
@@ -945,6 +946,35 @@ impl Writer {
         let value = self.op(&format!("load %{table}[{at}]"));
         self.line(&format!("store %{to}[{x}], {value}"));
         "wraps"
+    }
+
+    /// One to four numbers for each place in rows of `n`, of which there are `m`, all in integers with a sign.
+    fn counts_rows_with_signs(&mut self) -> &'static str {
+        let (x, y, n, m) = (self.x(), self.y(), self.scalar("n"), self.scalar("m"));
+        let signed = |w: &mut Writer, value: &str| {
+            let op = ["cast", "as_type"][w.below(2) as usize];
+            w.op(&format!("{op} i32 {value}"))
+        };
+        let (column, row) = (signed(self, &x), signed(self, &y));
+        let (width, height) = (signed(self, &n), signed(self, &m));
+        self.guard(&column, &width);
+        self.guard(&row, &height);
+        let to = self.buffer("write");
+        let each = 1 + self.below(4) as u32;
+        self.room(&to, each, &[Factor::N, Factor::M]);
+        let start = self.op(&format!("mul {row}, {width}"));
+        let mut at = self.op(&format!("add {start}, {column}"));
+        if each > 1 {
+            let times = self.constant(each);
+            let times = signed(self, &times);
+            at = self.op(&format!("mul {at}, {times}"));
+            let last = if self.slips() { each } else { each - 1 };
+            let last = self.constant(last);
+            let last = signed(self, &last);
+            at = self.op(&format!("add {at}, {last}"));
+        }
+        self.line(&format!("store %{to}[{at}], {x}"));
+        "rows with signs"
     }
 
     fn is_a_stencil(&mut self) -> &'static str {
