@@ -250,6 +250,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let vector = if op == Op::Cast && from.is_float() && to.is_integer() {
             let known = Known {
                 range: self.analysis.plan.floats.of(args[0]),
+                is_number: self.analysis.plan.floats.is_number(args[0]),
                 low_bits: self.analysis.plan.low_bits.of(result),
             };
             cast_within(&self.e, from, to, vectors[0], known)

@@ -21,12 +21,18 @@ pub const ANY: Interval = [f64::NEG_INFINITY, f64::INFINITY];
 #[derive(Clone, Debug)]
 pub struct Floats {
     values: Vec<Interval>,
+    numbers: Vec<bool>,
 }
 
 impl Floats {
     /// The least and the greatest that a float may be where it is not NaN.
     pub fn of(&self, value: Value) -> Interval {
         self.values[value.0 as usize]
+    }
+
+    /// Whether a float is certainly not NaN.
+    pub fn is_number(&self, value: Value) -> bool {
+        self.numbers[value.0 as usize]
     }
 
     /// Whether a float is NaN or in the range of `i32`.
@@ -55,6 +61,7 @@ impl Floats {
 /// let floats = analyse(&module.kernels[0]);
 /// assert_eq!(floats.of(Value(4)), [-100.0, f64::INFINITY]);
 /// assert_eq!(floats.of(Value(5)), [0.0, f64::INFINITY]);
+/// assert!(floats.is_number(Value(2)) && !floats.is_number(Value(5)));
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
 pub fn analyse(kernel: &Kernel) -> Floats {
@@ -62,14 +69,17 @@ pub fn analyse(kernel: &Kernel) -> Floats {
         kernel,
         definitions: definitions(kernel),
         values: vec![ANY; kernel.values.len()],
+        numbers: vec![false; kernel.values.len()],
     };
     kernel.for_each_inst(&mut |inst| {
         if let Some(result) = inst.results.first() {
             walk.values[result.0 as usize] = walk.interval(inst, *result);
+            walk.numbers[result.0 as usize] = walk.is_number(inst, *result);
         }
     });
     Floats {
         values: walk.values,
+        numbers: walk.numbers,
     }
 }
 
@@ -78,9 +88,33 @@ struct Walk<'k> {
     /// What computes each value.
     definitions: Vec<Option<&'k Inst>>,
     values: Vec<Interval>,
+    /// Which of them are certainly not NaN.
+    numbers: Vec<bool>,
 }
 
 impl Walk<'_> {
+    /// Whether a scalar is certainly not NaN.
+    fn is_number(&self, inst: &Inst, result: Value) -> bool {
+        let Some((op, _, args)) = inst.kind.as_op() else {
+            return self.constant(result).is_some_and(|x| !x.is_nan());
+        };
+        let is_number = |value: &Value| self.numbers[value.0 as usize];
+        let is_finite = |value: &Value| {
+            let [low, high] = self.values[value.0 as usize];
+            is_number(value) && low.is_finite() && high.is_finite()
+        };
+        match op {
+            Op::Cast => self.kernel.ty(args[0]).is_integer_scalar(),
+            // Of a NaN and a number they give the number.
+            Op::Fmin | Op::Fmax => args.iter().any(is_number),
+            Op::Rint | Op::Floor | Op::Ceil | Op::Trunc | Op::Abs | Op::Neg => {
+                args.iter().all(is_number)
+            }
+            Op::Add | Op::Sub | Op::Mul => args.iter().all(is_finite),
+            _unknown => false,
+        }
+    }
+
     fn interval(&self, inst: &Inst, result: Value) -> Interval {
         let Some((op, _, args)) = inst.kind.as_op() else {
             return match self.constant(result) {

@@ -1,8 +1,8 @@
 //! How many low bits of each integer make a difference to anything.
 //!
 //! A backward pass: bits above those that are counted for a value may be any without a kernel doing
-//! otherwise. Sums, differences, products and bitwise operations make a low bit of low bits only; shifts by
-//! constants move them. Everything else, what loops carry too, counts all bits.
+//! otherwise. Sums, differences, products, conversions between integers and bitwise operations make a low bit
+//! of low bits only; shifts by constants move them. Everything else, what loops carry too, counts all bits.
 
 use std::collections::HashMap;
 
@@ -97,6 +97,8 @@ impl Walk<'_> {
             Op::Shr | Op::ShrExact if of_result > 0 => {
                 Some([of_result + self.shift(args)?, u32::MAX])
             }
+            // Beyond the bits of the operand it is its sign, which is among all of them.
+            Op::Cast if self.kernel.ty(args[0]).is_integer_scalar() => Some([of_result; 2]),
             _any_bit => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Conversions (A5).
 
-use inkwell::values::InstructionOpcode;
+use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 use invar_ir::Scalar;
 
@@ -12,6 +12,8 @@ use super::words::{Any, Words};
 pub(crate) struct Known {
     /// The least and the greatest that it may be where it is not NaN.
     pub range: [f64; 2],
+    /// It is not NaN.
+    pub is_number: bool,
     /// How many low bits of the integer make a difference.
     pub low_bits: u32,
 }
@@ -19,6 +21,7 @@ pub(crate) struct Known {
 /// What is known of any number.
 const NOTHING: Known = Known {
     range: [f64::NEG_INFINITY, f64::INFINITY],
+    is_number: false,
     low_bits: u32::MAX,
 };
 
@@ -126,11 +129,26 @@ pub(super) fn float_to_integer<'c>(
         };
         return w.call_for(name, &[w.ty(to), x.get_type()], &[x]);
     }
+    if known.is_number && low >= below && !may_be_high && bits <= 32 {
+        // All of these are integers of 32 bits with a sign too.
+        let is_signed = signed || high < power(31);
+        if is_signed
+            && float::wide(from) == Scalar::F32
+            && let Some(result) = nearest(w, x)
+        {
+            return w.resize(32, bits, result);
+        }
+        let (opcode, whole) = match is_signed {
+            true => (InstructionOpcode::FPToSI, 32),
+            false => (InstructionOpcode::FPToUI, bits),
+        };
+        return w.resize(whole, bits, w.convert(opcode, x, w.int(whole)));
+    }
     if low >= below
         && !may_be_high
         && known.low_bits < bits
         && (float::wide(from), to) == (Scalar::F32, Scalar::I32)
-        && let Some(result) = nan_to_least(w, x)
+        && let Some(result) = nearest(w, x).or_else(|| nan_to_least(w, x))
     {
         return result;
     }
@@ -197,6 +215,39 @@ fn nan_to_least<'c>(w: Words<'_, 'c>, x: Any<'c>) -> Option<Any<'c>> {
         }
         _other_lanes => None,
     }
+}
+
+/// What was rounded to the nearest integer, by the instruction that does both and that makes -2^31 of NaN.
+fn nearest<'c>(w: Words<'_, 'c>, x: Any<'c>) -> Option<Any<'c>> {
+    let x = rounded(x)?;
+    let target = w.e.target;
+    let call = |name: &str, args: &[Any<'c>]| w.e.intrinsic(name, &[], args);
+    match w.lanes()? {
+        4 if target.is_x86 => call("llvm.x86.sse2.cvtps2dq", &[x]),
+        8 if target.has_avx2 => call("llvm.x86.avx.cvt.ps2dq.256", &[x]),
+        16 if target.has_avx512 => {
+            const TO_NEAREST: u32 = 8;
+            let none = w.integer(32, 0);
+            let all = w.e.context.i16_type().const_all_ones().into();
+            let args = [x, none, all, w.e.i32(TO_NEAREST).into()];
+            call("llvm.x86.avx512.mask.cvtps2dq.512", &args)
+        }
+        _other_lanes => None,
+    }
+}
+
+/// What [`float::round`] rounded to the nearest integer.
+fn rounded(x: Any<'_>) -> Option<Any<'_>> {
+    let call = x.into_vector_value().as_instruction()?;
+    // Behind the operand of a call is what it calls.
+    let called = (call.get_opcode() == InstructionOpcode::Call).then(|| call.get_operand(1))?;
+    let BasicValueEnum::PointerValue(function) = called?.value()? else {
+        return None;
+    };
+    let name = function.get_name().to_bytes();
+    let operand = call.get_operand(0)?.value()?;
+    name.starts_with(float::NEAREST.as_bytes())
+        .then_some(operand)
 }
 
 fn float_to_float<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {

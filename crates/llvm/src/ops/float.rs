@@ -285,6 +285,9 @@ pub(super) enum Rounding {
     NearestEven,
 }
 
+/// Rounds to the nearest integer, of two to the even one.
+pub(super) const NEAREST: &str = "llvm.roundeven";
+
 /// To an integer in that direction, the sign kept.
 pub(super) fn round<'c>(
     w: Words<'_, 'c>,
@@ -299,7 +302,7 @@ pub(super) fn round<'c>(
             Rounding::Up => "llvm.ceil",
             Rounding::Down => "llvm.floor",
             Rounding::TowardZero => "llvm.trunc",
-            Rounding::NearestEven => "llvm.roundeven",
+            Rounding::NearestEven => NEAREST,
         };
         w.call(name, &[x])
     } else {
