@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! index = rest + lanes          rest the same in all lanes, often the row
-//! first = min(lanes[0], lanes[15])
+//! first = min(lanes[0], lanes[15]), or less
 //! near  = all(lanes - first < WINDOW)
 //! start = rest + first
 //! near and start + WINDOW <= length   =>   every lane is in bounds, and so is the window
@@ -86,10 +86,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     let lane = e.builder.build_extract_element(lanes, e.i32(lane), "");
                     lane.expect(BUILT).into_int_value()
                 };
-                let [one, other] = [lane(0), lane(LANES - 1)];
-                let less = e.compare(IntPredicate::SLT, one, other);
-                let first = e.builder.build_select(less, one, other, "").expect(BUILT);
-                let first = first.into_int_value();
+                let first = self.first(t, [lane(0), lane(LANES - 1)]);
                 let apart = e.sub(lanes, e.splat(first.into(), LANES));
                 let within = e.splat(e.i32(WINDOW).into(), LANES);
                 let beyond = e.compare_lanes(IntPredicate::UGE, apart, within);
@@ -106,6 +103,24 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         let inside = inside?;
         Some(Windows { inside, each })
+    }
+
+    /// The least of the lanes at the ends of a vector, or if these are near the first element of a cache line: a load
+    /// across two of them takes twice as long, and rows of a picture mostly begin with one.
+    fn first(&self, t: &Target<'c>, [one, other]: [IntValue<'c>; 2]) -> IntValue<'c> {
+        let (e, b) = (&self.e, &self.e.builder);
+        let choose = |which: IntValue<'c>, yes: IntValue<'c>, no: IntValue<'c>| {
+            let chosen = b.build_select(which, yes, no, "").expect(BUILT);
+            chosen.into_int_value()
+        };
+        let less = e.compare(IntPredicate::SLT, one, other);
+        let (first, last) = (choose(less, one, other), choose(less, other, one));
+        if t.element_bytes < WORD_BYTES {
+            return first;
+        }
+        let of_line = e.and(first, e.i32(!(LANES - 1)));
+        let near = e.compare(IntPredicate::ULT, e.sub(last, of_line), e.i32(WINDOW));
+        choose(near, of_line, first)
     }
 
     /// The lanes of windows that they lie in.
