@@ -610,12 +610,22 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         find: &mut Find<'c>,
     ) -> Option<Interval<'c>> {
         let scalar = self.analysis.kernel.ty(step).scalar()?;
-        let upward = !scalar.is_signed_integer()
-            || self.analysis.constant_index(step).is_some_and(|s| s > 0);
-        if !upward {
-            return None;
-        }
+        let constant = self.analysis.constant_index(step);
         let conditions = find.conditions.len();
+        if scalar.is_signed_integer() && constant.is_none_or(|s| s <= 0) {
+            // What goes down is not looked into.
+            let step = match constant {
+                Some(_) => None,
+                None => self.checked(step, find, 0),
+            };
+            let Some(step) = step else {
+                find.conditions.truncate(conditions);
+                return None;
+            };
+            let zero = step.low.get_type().const_zero();
+            let upward = self.e.compare(IntPredicate::SGT, step.low, zero);
+            find.conditions.push(upward);
+        }
         let both = [lower, upper].map(|v| self.checked(v, find, 0));
         let [Some(lower), Some(upper)] = both else {
             find.conditions.truncate(conditions);
@@ -815,7 +825,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let a = self.interval(args[0], find, depth)?;
                 self.scaled(a, 1i64.checked_shl(count as u32).filter(|s| *s > 0)?)
             }
-            Op::Cast => {
+            // Of as many bits it is the same number modulo two to these.
+            Op::Cast | Op::AsType => {
                 if !self.analysis.kernel.ty(args[0]).is_integer_scalar() {
                     return None;
                 }
