@@ -30,6 +30,8 @@ pub enum Step {
     FixScalars,
     /// Loops that count become `for`s.
     CountLoops,
+    /// The same, also where a counter might wrap around: such a loop is written twice.
+    CountLoopsOrAsk,
     /// Several threadgroups become one.
     Coarsen,
     /// Several threads of a threadgroup become one.
@@ -64,7 +66,7 @@ pub const CPU: &[Step] = &[
     Step::LegalizeWideIndices,
     Step::Copies,
     Step::Expand,
-    Step::CountLoops,
+    Step::CountLoopsOrAsk,
     Step::Strides,
     Step::TurnColumns,
     Step::Forward,
@@ -123,6 +125,7 @@ impl Step {
             Step::Contract => "contract",
             Step::FixScalars => "fix-scalars",
             Step::CountLoops => "count-loops",
+            Step::CountLoopsOrAsk => "count-loops-or-ask",
             Step::Coarsen => "coarsen",
             Step::CoarsenThreads => "coarsen-threads",
             Step::Rows => "rows",
@@ -209,6 +212,7 @@ impl<'a> Lowering<'a> {
                 Ok(module)
             }
             Step::CountLoops => passes(module, &["count-loops"]),
+            Step::CountLoopsOrAsk => passes(module, &["count-loops-or-ask"]),
             Step::Coarsen => {
                 match coarsen(&module, 0, self.threadgroups_per_workgroup) {
                     Some(coarse) => module.kernels[0] = coarse,

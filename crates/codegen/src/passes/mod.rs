@@ -45,6 +45,7 @@ use std::time::{Duration, Instant};
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Rule, Span, verify};
 
+use count_loops::Wrapping;
 pub use options::PassOptions;
 
 /// A step of the pipeline.
@@ -63,7 +64,11 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "count-loops",
-        run: |_, kernel, _| count_loops::run(kernel),
+        run: |module, kernel, _| count_loops::run(module, kernel, Wrapping::Stays),
+    },
+    Pass {
+        name: "count-loops-or-ask",
+        run: |module, kernel, _| count_loops::run(module, kernel, Wrapping::IsAsked),
     },
     Pass {
         name: "strides",
