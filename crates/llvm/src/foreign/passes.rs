@@ -253,7 +253,7 @@ impl Module {
             for _ in 0..ROUNDS {
                 self.run(&format!(
                     "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
-                     loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
+                     loop(indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
                 ))?;
                 // Where no loop was written out, no more is known of the others than before.
                 open.retain_mut(|(function, loops)| {
