@@ -400,6 +400,9 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     assert!(!have([Some(3), Some(8), None], 1, 1024));
     assert!(!have([Some(3), Some(8), Some(24)], 2, 1024));
     assert!(!have([Some(3), Some(8), Some(24)], 1, 1025));
+    // Threadgroups of 512 threads, and of 32,768.
+    let any = Launches::new(&[], Vec::new());
+    assert!(any.have(&|_| Some(8)) && !any.have(&|_| Some(32)));
     // Products on both sides, and remainders by what is no power of two.
     let halves = Condition::AtMost(Term::of(1, [n, m]), Term::of(2, [room]));
     let thirds = Launches::new(&[], vec![halves, Condition::Multiple(n, 3)]);
