@@ -1200,13 +1200,15 @@ class Texture:
 
     ``iv.Texture(array, "rgba8unorm")`` takes an array of shape ``(height, width, 4)`` and of the type of the
     format's codes, here ``uint8``; of a format of one channel ``(height, width)``. An array of slices or
-    elements has their number in front, one of one row no height. Launches change the array itself:
-    ``numpy()`` gives it. In a notebook it is shown as the picture.
+    elements has their number in front, one of one row no height; for an ``iv.Texture1DArray`` a row is an
+    element: ``(elements, width)``. Launches change the array itself: ``numpy()`` gives it. In a notebook it is
+    shown as the picture.
 
-    With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, made
-    by a box filter; ``level(1)`` is one of them. With ``samples=4`` the array has the samples of each texel in
-    front, one after the other, of an array those of the first element first. ``element(1)`` is an element of an
-    array, or a slice, in place.
+    With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, whose
+    texels are means of what they cover; ``level(1)`` is one of them. With ``samples=4`` the array has the
+    samples of each texel in front, one after the other, of an array those of the first element first.
+    ``element(1)`` is an element of an array, or a slice, in place. Two views that share texels are refused in a
+    launch that writes one of them.
     """
     format: str
     width: int
@@ -1232,7 +1234,9 @@ class Texture:
     def clear(self, colour: Sequence[float] = (0, 0, 0, 0)) -> None:
         """Makes every texel the colour, as a kernel that writes it does: four numbers."""
     def fill_levels(self) -> None:
-        """Makes each level but the first of the one before, by a box filter."""
+        """Makes each level but the first of the one before: a texel is the mean of the area that it covers there,
+        where the number of columns or rows is odd of parts of texels too.
+        """
     def numpy(self) -> np.ndarray[Any, Any]:
         """The array that it is made of, not a copy: of several levels that of the first."""
 

@@ -29,12 +29,14 @@ IN_MEMORY = ("buffer", "constant", "texture")
 class Step:
     """How the argument of one parameter is converted."""
 
-    __slots__ = ("name", "kind", "element", "dtype", "shape", "extents", "flags", "where")
+    __slots__ = ("name", "kind", "element", "dtype", "shape", "extents", "flags", "where", "is_of_rows")
 
     def __init__(self, kernel, param):
         self.name, self.kind, self.element = param.name, param.kind, param.element
         self.where = f"argument `{param.name}` of `{kernel}`"
         self.dtype, self.shape, self.flags = None, (), 0
+        #: Of a texture, whether it is an array of rows.
+        self.is_of_rows = self.kind == "texture" and str(self.element).startswith(("texture1d_array", "Texture1DArray"))
         #: What the annotation says of the shape, if anything; ``shape`` is an element's own.
         self.extents = param.shape
         if self.kind in ("buffer", "constant"):
@@ -107,7 +109,7 @@ def convert(steps, bound, copy=False):
             given.append(scalar(step.where, step.element, x))
         elif kind == "texture":
             array = _texture(step, x)
-            given.append((array.__array_struct__, x._size()))
+            given.append((array.__array_struct__, x._size_as(step.is_of_rows)))
             alive.append(array)
         elif kind == "sampler":
             _check_class(step, x, Sampler, 'a sampler: write iv.Sampler("linear")')

@@ -319,9 +319,16 @@ class Launch:
         return compiled.program(device, named, time_limit, prove)
 
     def _ready(self, args, kwargs, device, constants, copy, time_limit):
+        kwargs, constants = self._named(kwargs, constants)
         compiled, bound = self.kernel.for_arguments(args, kwargs)
         program = self._program(compiled, device, constants, time_limit)
         return program, *_arguments.convert(compiled.steps, bound, copy)
+
+    def _named(self, kwargs, constants):
+        """Of a shader with a variable of the name ``constants`` the keyword is that."""
+        if constants is not None and getattr(self.kernel, "has_variable_constants", False):
+            return {**kwargs, "constants": constants}, None
+        return kwargs, constants
 
     def __call__(
         self,
@@ -382,6 +389,7 @@ class Launch:
                 f"a prepared launch of `{self.kernel.__name__}` takes no copy=: it uses the arrays in "
                 "place, each time; pass np.ascontiguousarray(...) of them"
             )
+        kwargs, constants = self._named(kwargs, constants)
         compiled, bound = self.kernel.for_arguments(args, kwargs)
         if type(prove) is not bool:
             raise ArgumentError(f"prove={prove!r}: write True or False")

@@ -221,6 +221,9 @@ class LoadedKernel:
             mine = [steps[n] for n in names]
             self.params.append(Variable(variable, place, length, mine, head_bytes, format))
 
+        #: Launches then take values for it by ``constants=``, and those of overrides when the file is loaded.
+        self.has_variable_constants = any(v.name == "constants" for v in self.params)
+
     def __repr__(self):
         return f"<kernel {self.__name__}>"
 

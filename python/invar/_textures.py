@@ -49,13 +49,15 @@ class Texture:
 
     ``iv.Texture(array, "rgba8unorm")`` takes an array of shape ``(height, width, 4)`` and of the type of the
     format's codes, here ``uint8``; of a format of one channel ``(height, width)``. An array of slices or
-    elements has their number in front, one of one row no height. Launches change the array itself:
-    ``numpy()`` gives it. In a notebook it is shown as the picture.
+    elements has their number in front, one of one row no height; for an ``iv.Texture1DArray`` a row is an
+    element: ``(elements, width)``. Launches change the array itself: ``numpy()`` gives it. In a notebook it is
+    shown as the picture.
 
-    With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, made
-    by a box filter; ``level(1)`` is one of them. With ``samples=4`` the array has the samples of each texel in
-    front, one after the other, of an array those of the first element first. ``element(1)`` is an element of an
-    array, or a slice, in place.
+    With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, whose
+    texels are means of what they cover; ``level(1)`` is one of them. With ``samples=4`` the array has the
+    samples of each texel in front, one after the other, of an array those of the first element first.
+    ``element(1)`` is an element of an array, or a slice, in place. Two views that share texels are refused in a
+    launch that writes one of them.
     """
 
     #: The pixel format.
@@ -122,7 +124,9 @@ class Texture:
     def _several(self, samples):
         """How many samples there are, of as many slices each."""
         if isinstance(samples, bool) or samples not in (1, 2, 4, 8):
-            raise ArgumentError(f"samples={samples!r}: a texel has 1, 2, 4 or 8")
+            raise ArgumentError(
+                f"samples={samples!r}: a texture has 2, 4 or 8 of each texel, or 1 where it is not multisampled"
+            )
         if self.depth % samples:
             raise ArgumentError(
                 f"{self.format} pictures of shape {self._array.shape} are not {samples} samples of each texel: "
@@ -195,11 +199,13 @@ class Texture:
         self._memory.reshape(-1, len(texel))[...] = texel
 
     def fill_levels(self) -> None:
-        """Makes each level but the first of the one before, by a box filter."""
+        """Makes each level but the first of the one before: a texel is the mean of the area that it covers there,
+        where the number of columns or rows is odd of parts of texels too."""
         try:
             filled = _invar.fill_levels(self._size(), self._memory.tobytes())
         except ValueError as e:
-            raise ArgumentError(str(e)) from None
+            how = f'iv.Texture.zeros({self._array.shape[:2]}, "{self.format}", levels={self.levels})'
+            raise ArgumentError(f"{e}, as in t = {how}; t.level(1).numpy()[...] = ...") from None
         self._memory.reshape(-1)[...] = np.frombuffer(filled, self._memory.dtype)
 
     def __repr__(self):
@@ -216,6 +222,12 @@ class Texture:
     def _size(self):
         """Its format and size as the extension takes them."""
         return (self.format, self.width, self.height, self.depth // self.samples, self.levels, self.samples)
+
+    def _size_as(self, is_of_rows):
+        """The same as an argument: for an array of textures of one row its rows are the elements."""
+        if is_of_rows and self.depth == 1:
+            return (self.format, self.width, 1, self.height, self.levels, self.samples)
+        return self._size()
 
     def _repr_png_(self):
         picture = _picture(self)
@@ -234,15 +246,40 @@ def _texels(format, width, height, depth, levels=1, samples=1):
         raise ArgumentError(str(e)) from None
 
 
+def _small_float(code, bits):
+    """What the bits of a float of 5 bits of exponent and no sign stand for."""
+    return (code << (15 - bits)).astype(np.uint16).view(np.float16).astype(np.float32)
+
+
+def _shared_exponent(c):
+    scale = np.exp2((c >> 27).astype(np.float32) - 24)
+    return [(c >> at & 511).astype(np.float32) * scale for at in (0, 9, 18)]
+
+
+#: The channels of words of 32 bits, as numbers.
+_PACKED = {
+    "rgb10a2unorm": lambda c: [
+        (c >> at & most).astype(np.float32) / np.float32(most)
+        for at, most in ((0, 1023), (10, 1023), (20, 1023), (30, 3))
+    ],
+    "rg11b10float": lambda c: [
+        _small_float(c & 2047, 11), _small_float(c >> 11 & 2047, 11), _small_float(c >> 22, 10)
+    ],
+    "rgb9e5float": _shared_exponent,
+}  # fmt: skip
+
+
 def _picture(texture):
-    """The first slice as RGBA of 8 bits; ``None`` of formats that no screen shows: integers, packed channels
-    and those below zero."""
+    """The first slice as RGBA of 8 bits; ``None`` of formats that no screen shows: integers and those below zero."""
     format, array = texture.format, texture.numpy()
     name = format.removesuffix("_srgb")
-    if not name.endswith(("8unorm", "16unorm", "16float", "32float")):
+    if not name.endswith(("8unorm", "16unorm", "16float", "32float")) and name not in _PACKED:
         return None
     channels = math.prod(texture._inner)
     codes = array.reshape(texture.depth, texture.height, texture.width, channels)[0]
+    if name in _PACKED:
+        codes = np.concatenate(_PACKED[name](codes), axis=-1)
+        channels = codes.shape[-1]
     if codes.dtype == np.uint16:
         codes = (codes.astype(np.uint32) * 255 + 32767) // 65535
     elif codes.dtype != np.uint8:

@@ -6,7 +6,7 @@
     kernel[1024, 64](x, y, n=1024)
 
 ``metal_kernel`` takes the body of a kernel and the names of its arrays, as ``mx.fast.metal_kernel`` of MLX
-does, and makes the rest. It needs clang (``docs/metal.md``). Absent: a Mac; textures.
+does, and makes the rest. It needs clang (``docs/metal.md``). Absent: a Mac.
 """
 
 from __future__ import annotations

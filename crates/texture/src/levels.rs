@@ -1,9 +1,15 @@
 //! Levels made of a texture's first, by a box filter.
 //!
-//! A texel of a level is, component by component, `((t00 + t10) + (t01 + t11)) * 0.25` of the four texels of the
-//! level before at twice its column and row and beside and below them; where there is no column or row beside, the
-//! texel itself stands for it. Each operation is one of binary32, on the numbers that the format's codes stand for:
-//! so sRGB is averaged as light.
+//! A texel of a level is the mean of the level before over the area that it covers, component by component, of the
+//! numbers that the format's codes stand for: so sRGB is averaged as light.
+//!
+//! Of `n` columns of the level before, an even number or one, a column covers two, or the one, and rows likewise. The
+//! mean is then `((t00 + t10) + (t01 + t11)) * 0.25` of the four texels there, where one stands for itself and the one
+//! beside or below it that there is not, each operation one of binary32.
+//!
+//! Of an odd number `n = 2m + 1` above one, column `i` of `m` covers `n / m` columns: `m - i` parts of `n` are of
+//! column `2i`, `m` of the next, and `i + 1` of the one behind that; rows likewise. The sum of the texels times their
+//! parts, and its division by all parts, are of binary64, and the mean is the binary32 nearest to that.
 
 use crate::format::Numbers;
 use crate::sample::{read, write};
@@ -26,7 +32,7 @@ use crate::shape::TextureShape;
 pub fn fill_levels(shape: TextureShape, bytes: &mut [u8]) -> Result<(), String> {
     if shape.format.numbers() != Numbers::Float {
         return Err(format!(
-            "levels are made of numbers between 0 and 1 and of floats, not of {}: give them",
+            "no levels are made of {}, whose texels are integers and have no mean: write the texels of each level",
             shape.format.name()
         ));
     }
@@ -34,6 +40,8 @@ pub fn fill_levels(shape: TextureShape, bytes: &mut [u8]) -> Result<(), String> 
         let before = i128::from(level) - 1;
         let [columns, rows, _] = shape.level_extents(level - 1).map(i128::from);
         let [width, height, depth] = shape.level_extents(level).map(i128::from);
+        let is_odd = |n: i128| n > 1 && n % 2 == 1;
+        let by_parts = is_odd(columns) || is_odd(rows);
         for z in 0..depth {
             for y in 0..height {
                 for x in 0..width {
@@ -43,9 +51,11 @@ pub fn fill_levels(shape: TextureShape, bytes: &mut [u8]) -> Result<(), String> 
                         let texel = shape.texel([column, row, z], before);
                         read(shape, bytes, texel).map(f32::from_bits)
                     };
-                    let (t00, t10, t01, t11) = (texel(0, 0), texel(1, 0), texel(0, 1), texel(1, 1));
-                    let mean = [0, 1, 2, 3]
-                        .map(|c| (((t00[c] + t10[c]) + (t01[c] + t11[c])) * 0.25).to_bits());
+                    let mean = match by_parts {
+                        true => mean_of_parts(texel, parts(x, columns), parts(y, rows)),
+                        false => mean_of_four(texel),
+                    };
+                    let mean = mean.map(f32::to_bits);
                     let texel = shape.texel([x, y, z], level.into());
                     write(shape, bytes, texel, mean);
                 }
@@ -53,4 +63,40 @@ pub fn fill_levels(shape: TextureShape, bytes: &mut [u8]) -> Result<(), String> 
         }
     }
     Ok(())
+}
+
+/// The mean of four texels, by how far right and down they lie.
+fn mean_of_four(texel: impl Fn(i128, i128) -> [f32; 4]) -> [f32; 4] {
+    let (t00, t10, t01, t11) = (texel(0, 0), texel(1, 0), texel(0, 1), texel(1, 1));
+    [0, 1, 2, 3].map(|c| ((t00[c] + t10[c]) + (t01[c] + t11[c])) * 0.25)
+}
+
+/// How much of a column or row of a level is of each of three of the `n` before it, from the one at twice its number.
+fn parts(i: i128, n: i128) -> [f64; 3] {
+    let m = n / 2;
+    let parts = match n {
+        1 => [1, 0, 0],
+        _ if n % 2 == 0 => [1, 1, 0],
+        _odd => [m - i, m, i + 1],
+    };
+    parts.map(|part| part as f64)
+}
+
+/// The mean of texels, of which there are so many parts.
+fn mean_of_parts(
+    texel: impl Fn(i128, i128) -> [f32; 4],
+    across: [f64; 3],
+    down: [f64; 3],
+) -> [f32; 4] {
+    let mut sum = [0.0; 4];
+    for (y, rows) in (0..).zip(down).filter(|(_, part)| *part > 0.0) {
+        for (x, columns) in (0..).zip(across).filter(|(_, part)| *part > 0.0) {
+            let texel = texel(x, y);
+            for (sum, component) in sum.iter_mut().zip(texel) {
+                *sum += rows * columns * f64::from(component);
+            }
+        }
+    }
+    let all = across.iter().sum::<f64>() * down.iter().sum::<f64>();
+    sum.map(|sum| (sum / all) as f32)
 }

@@ -92,8 +92,8 @@ _CALLS = (
     (re.compile(r"`iv\.wait`"), "`enigma.async_copy_wait`"),
     # What a kernel of Invar's own says for itself is here said with the access.
     (
-        re.compile(r"guard the access or size the buffer; if it is meant, say `.*` on the kernel"),
-        "guard the access, as with `enigma.load_if` and `enigma.store_if`, or size the buffer",
+        re.compile(r"guard the access or (size the buffer|pass a larger texture); if it is meant, say `.*` on the kernel"),
+        r"guard the access, as with `enigma.load_if` and `enigma.store_if`, or \1",
     ),
     (
         re.compile(r"if it is meant, allow `equal-stores`"),

@@ -27,7 +27,7 @@ fn level(shape: TextureShape, bytes: &[u8], level: u32) -> Vec<f32> {
 
 #[test]
 fn v8_each_level_has_the_means_of_the_one_before() {
-    for (width, height) in [(8, 8), (7, 5), (1, 9), (6, 1), (1, 1)] {
+    for (width, height) in [(8, 8), (7, 5), (1, 9), (6, 1), (3, 2), (1, 1)] {
         let shape = shape(PixelFormat::R32Float, width, height);
         let first = (0..width * height).map(|i| ((i * 37 % 101) as f32) / 7.0);
         let mut bytes: Vec<u8> = first.flat_map(f32::to_le_bytes).collect();
@@ -35,15 +35,21 @@ fn v8_each_level_has_the_means_of_the_one_before() {
         fill_levels(shape, &mut bytes).expect("floats have means");
         for l in 1..shape.levels {
             let [columns, rows, _] = shape.level_extents(l - 1).map(|n| n as usize);
-            let [width, _, _] = shape.level_extents(l).map(|n| n as usize);
+            let [width, height, _] = shape.level_extents(l).map(|n| n as usize);
             let before = level(shape, &bytes, l - 1);
+            // How much of texel `of` of a row of `n` lies in texel `i` of as long a row of `m`, of all that does.
+            let share = |of: usize, n: usize, i: usize, m: usize| {
+                let (start, end) = (of as f64 / n as f64, (of + 1) as f64 / n as f64);
+                let (from, to) = (i as f64 / m as f64, (i + 1) as f64 / m as f64);
+                (end.min(to) - start.max(from)).max(0.0) * m as f64
+            };
             for (i, got) in level(shape, &bytes, l).into_iter().enumerate() {
-                let (x, y) = (2 * (i % width), 2 * (i / width));
-                let at = |dx: usize, dy: usize| {
-                    let (x, y) = ((x + dx).min(columns - 1), (y + dy).min(rows - 1));
-                    f64::from(before[y * columns + x])
-                };
-                let mean = (at(0, 0) + at(1, 0) + at(0, 1) + at(1, 1)) / 4.0;
+                let (x, y) = (i % width, i / width);
+                let parts = before.iter().enumerate().map(|(j, texel)| {
+                    let across = share(j % columns, columns, x, width);
+                    across * share(j / columns, rows, y, height) * f64::from(*texel)
+                });
+                let mean: f64 = parts.sum();
                 assert!(
                     (f64::from(got) - mean).abs() < 1e-5,
                     "{width}x{height} level {l}"
@@ -51,6 +57,14 @@ fn v8_each_level_has_the_means_of_the_one_before() {
             }
         }
     }
+}
+
+#[test]
+fn v8_the_last_column_of_an_odd_number_is_not_left_out() {
+    let shape = shape(PixelFormat::R8Unorm, 3, 1);
+    let mut bytes = vec![0, 0, 240, 0];
+    fill_levels(shape, &mut bytes).expect("numbers have a mean");
+    assert_eq!(bytes[3], 80);
 }
 
 #[test]
