@@ -19,7 +19,7 @@ use crate::pieces::pieces;
 use crate::plan::{InstKey, Plan};
 use crate::shapes::{Choice, Shapes};
 use crate::target::Features;
-use crate::tuning::{FRAME_BYTES, MOST_VECTORS_WITHOUT_LOOPS};
+use crate::tuning::{FRAME_BYTES, MOST_EDGES, MOST_TWICE_IN_ALL, MOST_VECTORS_WITHOUT_LOOPS};
 use crate::value::component_count;
 use crate::zones::Zones;
 
@@ -39,6 +39,10 @@ pub(crate) struct Analysis<'k> {
     /// Classes in pieces of any chunk.
     pub slow: Classes,
     pub checks: bool,
+    /// [`MOST_EDGES`], or less in tests.
+    pub most_edges: u32,
+    /// [`MOST_TWICE_IN_ALL`], or less in tests.
+    pub most_twice: usize,
     /// Threadgroups next to each other along x run as one.
     pub merges: bool,
     /// It has no loops and barriers, and goes from row to row of memory.
@@ -115,6 +119,8 @@ impl<'k> Analysis<'k> {
             fast: shapes.fast_classes,
             slow: shapes.slow_classes,
             checks: options.checks,
+            most_edges: MOST_EDGES.min(options.most_improved),
+            most_twice: MOST_TWICE_IN_ALL.min(options.most_improved as usize),
             merges: !zones.are_there() && merges(kernel, &plan, shapes.full),
             goes_between_rows: goes_between_rows(kernel, &plan.affine),
             pieces: pieces(module, kernel, &plan, threadgroup_size, launch_order),

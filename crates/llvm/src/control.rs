@@ -449,6 +449,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             && self.chunk_ref().twice < DEEPEST_TWICE
             && is_trivial(otherwise)
             && then.insts.len() <= MOST_TWICE
+            && self.made_twice <= self.analysis.most_twice
             && then.insts.iter().any(accesses)
     }
 
@@ -504,6 +505,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         for block in [whole, apart] {
             self.e.go(block);
             let values = if block == whole {
+                self.made_twice += then.insts.len();
                 self.chunk().twice += 1;
                 let falls = self.sequence(&then.insts, Mask::All);
                 self.chunk().twice -= 1;

@@ -13,7 +13,9 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{LLVMBuildFreeze, LLVMBuildGEP2};
 use inkwell::module::{Linkage, Module};
-use inkwell::types::{AsTypeRef, BasicTypeEnum, FunctionType, IntType, PointerType, VectorType};
+use inkwell::types::{
+    AsTypeRef, BasicType, BasicTypeEnum, FunctionType, IntType, PointerType, VectorType,
+};
 use inkwell::values::{
     AsValueRef, BasicValue, BasicValueEnum, FunctionValue, IntMathValue, IntValue, PointerValue,
     VectorValue,
@@ -139,20 +141,39 @@ impl<'c> Emit<'c> {
         args: &[BasicValueEnum<'c>],
         body: impl FnOnce(&[BasicValueEnum<'c>]),
     ) {
+        self.call_for(name, args, None, |parameters| {
+            body(parameters);
+            None
+        });
+    }
+
+    /// As [`Emit::call_aside`], of a function that gives a value of type `result`, if there is one.
+    pub fn call_for(
+        &self,
+        name: &str,
+        args: &[BasicValueEnum<'c>],
+        result: Option<BasicTypeEnum<'c>>,
+        body: impl FnOnce(&[BasicValueEnum<'c>]) -> Option<BasicValueEnum<'c>>,
+    ) -> Option<BasicValueEnum<'c>> {
         let function = self.module.get_function(name).unwrap_or_else(|| {
             let types: Vec<_> = args.iter().map(|a| a.get_type().into()).collect();
-            let ty = self.context.void_type().fn_type(&types, false);
+            let ty = match result {
+                Some(result) => result.fn_type(&types, false),
+                None => self.context.void_type().fn_type(&types, false),
+            };
             let function = self.function_like(name, ty, Some(Linkage::Internal));
             let (outside, here) = (self.function.replace(function), self.here());
             self.go(self.block("entry"));
-            body(&function.get_params());
-            self.builder.build_return(None).expect(BUILT);
+            let given = body(&function.get_params());
+            let given = given.as_ref().map(|value| value as &dyn BasicValue<'c>);
+            self.builder.build_return(given).expect(BUILT);
             self.function.set(outside);
             self.go(here);
             function
         });
         let args: Vec<_> = args.iter().map(|a| (*a).into()).collect();
-        self.builder.build_call(function, &args, "").expect(BUILT);
+        let call = self.builder.build_call(function, &args, "").expect(BUILT);
+        call.try_as_basic_value().basic()
     }
 
     /// Calls an intrinsic overloaded on these types.

@@ -5,7 +5,7 @@
 //!
 //! Deliberately absent: what is known before, which is [`Analysis`], and the making of any instruction of a kernel.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
@@ -42,6 +42,10 @@ pub(crate) struct FunctionLowering<'c, 'k> {
     pub sums: Sums<'c>,
     /// Addresses of rows in the block that code is being made for.
     pub anchors: RefCell<Vec<Anchor<'c>>>,
+    /// Loads that may be rows, with code of their own for where they are not wholly in bounds.
+    pub edges: Cell<u32>,
+    /// Instructions of `if`s whose code was made once more, for chunks of which all lanes take them.
+    pub made_twice: usize,
     /// What only chunks that are not full run.
     pub cold_paths: Vec<ColdPath<'c>>,
     /// What cannot be compiled.

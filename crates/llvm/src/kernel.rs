@@ -5,7 +5,7 @@
 //! may see and walks the body: segments become loops over chunks (`segment.rs`), what stands between them
 //! plain control flow.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
 use inkwell::IntPredicate;
@@ -93,6 +93,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             entries: None,
             sums: Sums::default(),
             anchors: RefCell::new(Vec::new()),
+            edges: Cell::new(0),
+            made_twice: 0,
             cold_paths: Vec::new(),
             refused: Vec::new(),
             e,

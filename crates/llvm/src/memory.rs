@@ -7,14 +7,14 @@
 //! for thread arrays (`arrays.rs`) a vector at a time. Where that is and whether it is in bounds says
 //! `places.rs`.
 
-use inkwell::AtomicOrdering;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
+use inkwell::{AtomicOrdering, IntPredicate};
 use invar_codegen::analysis::lanes::Class;
 use invar_ir::inst::{InstKind, Place};
 use invar_ir::{Inst, Scalar};
 
 use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
-use crate::emit::BUILT;
+use crate::emit::{BUILT, vector_of};
 use crate::function::FunctionLowering;
 use crate::places::{Dense, Spot, Spread, Target};
 use crate::state::{Object, Proof};
@@ -276,6 +276,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let own = self.e.and_mask(lanes, Some(self.row_lanes(t, &row)));
                 self.e
                     .load_masked(t.scalar, row.pointer, own.expect("a mask"))
+            } else if self.edges.replace(self.edges.get() + 1) >= self.analysis.most_edges {
+                self.load_edge(t, u, lanes)
             } else {
                 let Spot::Lanes(pointers, inside) = self.spot(t, u, c, false) else {
                     unreachable!("lanes differ");
@@ -315,6 +317,58 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 Part::Vector(value.into_vector_value())
             }
         }
+    }
+
+    /// Reads the lanes of a row that are in bounds, by a function that is made once.
+    fn load_edge(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        lanes: Option<VectorValue<'c>>,
+    ) -> VectorValue<'c> {
+        let (e, width) = (&self.e, self.shape.width);
+        let row = t.index.part(0, u);
+        let Part::Affine { base: first, .. } = row else {
+            unreachable!("a row");
+        };
+        let given = lanes.map(|lanes| BasicValueEnum::from(e.mask_bits(lanes)));
+        let masked = if given.is_some() { ".masked" } else { "" };
+        let (scalar, index) = (t.scalar, t.index_scalar);
+        let name = format!("edge.{scalar}.{index}.{width}{masked}");
+        let mut args = vec![t.object.base.into(), first.into(), t.object.length.into()];
+        args.extend(given);
+        let ty = e.memory_type(scalar, e.vector_type(scalar, width).into());
+        let value = e.call_for(&name, &args, Some(ty), |parameters| {
+            let base = parameters[1].into_int_value();
+            let row = match row {
+                Part::Affine {
+                    stride,
+                    exact,
+                    aligned,
+                    ..
+                } => Part::Affine {
+                    base,
+                    stride,
+                    exact,
+                    aligned,
+                },
+                other => other,
+            };
+            let indices = e.vector(row, width).into();
+            let indices = e.wide_index(index, indices, false).into_vector_value();
+            let length = e.splat(parameters[2], width);
+            let inside = e.compare_lanes(IntPredicate::ULT, indices, length);
+            let lanes = parameters.get(3).map(|bits| {
+                let ty = vector_of(e.context.bool_type().into(), width);
+                let lanes = e.builder.build_bit_cast(*bits, ty, "").expect(BUILT);
+                lanes.into_vector_value()
+            });
+            let element = e.memory_type(scalar, e.scalar_type(scalar));
+            let pointers = e.pointers(element, parameters[0], indices);
+            let mask = e.and_mask(lanes, Some(inside));
+            Some(e.gather(scalar, pointers, mask).into())
+        });
+        value.expect("a value").into_vector_value()
     }
 
     /// Reads what lies a few scalars apart: as many vectors of what is there, from the first lane's to the last

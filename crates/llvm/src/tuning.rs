@@ -96,6 +96,10 @@ pub(crate) const MOST_VECTORS_WITHOUT_LOOPS: u32 = 4;
 /// is a plain one. No measurement on record.
 pub(crate) const MOST_TWICE: usize = 48;
 
+/// Instructions of such `if`s, after which no more are made twice: no kernel that is measured has a tenth as many. For
+/// shaders of thousands of lines, which take longer to compile than to run.
+pub(crate) const MOST_TWICE_IN_ALL: usize = 1000;
+
 /// How deep such `if`s may stand in each other, each doubling the code of those inside: sixty of them took half a
 /// minute to compile.
 pub(crate) const DEEPEST_TWICE: u32 = 3;
@@ -112,6 +116,11 @@ pub(crate) const ITERATIONS_BETWEEN_POLLS: u32 = 1 << 16;
 pub(crate) const MOST_MERGED_THREADGROUPS: u64 = 64;
 
 // ---- memory (`analysis.rs`, `prefetch.rs`, `sums.rs`, `guards.rs`) ----
+
+/// Loads of rows that have code of their own for where a row is not wholly in bounds: those behind them share it, by a
+/// call. No kernel that is measured has a third as many. For shaders of thousands of lines, which take longer to
+/// compile than to run.
+pub(crate) const MOST_EDGES: u32 = 400;
 
 /// Bytes of thread arrays in the function's frame, at most: the caller of a kernel has a stack of any size.
 pub(crate) const FRAME_BYTES: u64 = 32 << 10;
