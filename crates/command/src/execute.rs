@@ -11,8 +11,8 @@ use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::RunCase;
 use invar_ir::texture::stored;
 use invar_ir::{
-    Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, Kernel, Memory, ParamKind,
-    Rule, Severity, Type,
+    Access, AddressSpace, Diagnostic, Diagnostics, ElementType, Kernel, Memory, ParamKind, Rule,
+    Severity, Type,
 };
 use invar_texture::TextureShape;
 use serde_json::{Value as Json, json};
@@ -23,6 +23,7 @@ use crate::options::split;
 use crate::output::{Output, count, refused, time};
 use crate::place::Place;
 use crate::plan::{Inputs, Plan, Planned, bound, no_parameter, options, plan, usage_or_findings};
+use crate::preview::previews;
 use crate::progress::Bar;
 use crate::{Loaded, Refusal, Verdict, input, picture, program, shader};
 
@@ -488,7 +489,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             && outs.is_empty()
             && case.expects.is_empty()
         {
-            closing.extend(previews(kernel, &bound.args));
+            closing.extend(previews(&plan.module, kernel, &bound.args));
         }
         let written: serde_json::Map<String, Json> = outs
             .iter()
@@ -608,48 +609,4 @@ pub fn write_out(out: &Out, parts: &[&[u8]]) -> Result<(), Refusal> {
         },
     )?;
     Ok(())
-}
-
-/// The first numbers of each buffer that the kernel writes.
-fn previews(kernel: &Kernel, args: &[Arg]) -> Vec<String> {
-    const SHOWN: usize = 8;
-    let mut lines = Vec::new();
-    for (param, arg) in kernel.params.iter().zip(args) {
-        let scalar = match (&param.kind, arg) {
-            (
-                ParamKind::Buffer {
-                    element: ElementType::Value(ty),
-                    access: Access::Write | Access::ReadWrite,
-                },
-                _,
-            ) => ty.scalar(),
-            (ParamKind::Texture(texture), Arg::Texture(shape, _))
-                if texture.access.memory().can_write() =>
-            {
-                Some(stored(shape.format))
-            }
-            _not_written => None,
-        };
-        let Some(scalar) = scalar else { continue };
-        let size = scalar.size_bytes() as usize;
-        let total = arg.bytes().len() / size;
-        let shown: Vec<String> = arg
-            .bytes()
-            .chunks_exact(size)
-            .take(SHOWN)
-            .map(|bytes| {
-                let mut bits = [0; 8];
-                bits[..size].copy_from_slice(bytes);
-                let bits = u64::from_le_bytes(bits);
-                Const { scalar, bits }.to_string()
-            })
-            .collect();
-        let rest = if total > SHOWN {
-            format!(", ... ({total} in all)")
-        } else {
-            String::new()
-        };
-        lines.push(format!("{} = [{}{rest}]", param.name, shown.join(", ")));
-    }
-    lines
 }

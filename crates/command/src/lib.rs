@@ -32,6 +32,7 @@ mod output;
 mod picture;
 mod place;
 mod plan;
+mod preview;
 mod program;
 mod progress;
 mod prove;

@@ -281,6 +281,7 @@ fn command_line_case(
                     "{file}: `{name}` is not filled in yet: put its value in the place of `null`, or give --arg {name}="
                 )));
             }
+            let value = shader::one_value(entries, &kernel.name, &name, value);
             let data = shader::by_field(module, kernel, &name, value)?;
             let param = kernel.params.iter().find(|p| *p.name == *name);
             let is_texture = param.is_some_and(|p| matches!(p.kind, ParamKind::Texture(_)));

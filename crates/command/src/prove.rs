@@ -171,8 +171,28 @@ fn one(
 /// The command that runs a launch, as a shell takes it.
 fn check_command(args: &ProveArgs, report: &Report) -> Option<String> {
     let file = invar_prove::words::quoted(&args.file.display().to_string());
-    let options = report.check_options()?;
+    let options = match shader::is_shader(&args.file) {
+        true => of_workgroups(report)?,
+        false => report.check_options()?,
+    };
     Some(format!("invar check {file} {options}"))
+}
+
+/// As [`Report::check_options`], for a dispatch of whole workgroups.
+fn of_workgroups(report: &Report) -> Option<String> {
+    let launch = &report.counterexample.as_ref()?.launch;
+    let (grid, size) = (launch.grid, launch.threadgroup);
+    let groups = [0, 1, 2].map(|axis| grid[axis].div_ceil(size[axis].max(1)));
+    let groups = match groups {
+        [x, 1, 1] => x.to_string(),
+        [x, y, z] => format!("{x},{y},{z}"),
+    };
+    let sized = ["--entry", &report.kernel, "--groups", &groups].map(str::to_string);
+    let options = launch.options(&report.kernel);
+    // Those behind the kernel, the grid and the threadgroup.
+    let words = sized.iter().chain(options.iter().skip(6));
+    let quoted: Vec<String> = words.map(|word| invar_prove::words::quoted(word)).collect();
+    Some(quoted.join(" "))
 }
 
 fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {

@@ -247,6 +247,22 @@ pub fn argument(
     }
 }
 
+/// A number for a variable that is one number, as a list of it. Any other data stays as it is.
+pub fn one_value(entries: &[Entry], kernel: &str, param: &str, data: String) -> String {
+    let entry = entries.iter().find(|e| e.name == kernel);
+    let mut resources = entry.into_iter().flat_map(|e| &e.resources);
+    let is_one = resources.any(|r| r.params[..] == [param] && r.length == Some(1));
+    match is_one && is_number(&data) {
+        true => format!("[{}]", data.trim()),
+        false => data,
+    }
+}
+
+fn is_number(data: &str) -> bool {
+    let data = data.trim();
+    matches!(data, "true" | "false") || data.parse::<f64>().is_ok()
+}
+
 /// Data that names the fields of one struct, `{count: 4, scale: [1, 2]}`, as a list of all its scalars; fields
 /// that it does not name are 0. A number for a buffer in constant memory is its only element. Any other data
 /// stays as it is.
@@ -261,8 +277,7 @@ pub fn by_field(
         .strip_prefix('{')
         .and_then(|d| d.strip_suffix('}'));
     let param = kernel.params.iter().find(|p| *p.name == *name);
-    let is_number = matches!(data.trim(), "true" | "false") || data.trim().parse::<f64>().is_ok();
-    if is_number && param.is_some_and(|p| matches!(p.kind, ParamKind::Constant { .. })) {
+    if is_number(&data) && param.is_some_and(|p| matches!(p.kind, ParamKind::Constant { .. })) {
         return Ok(format!("[{}]", data.trim()));
     }
     let (Some(inside), Some(param)) = (inside, param) else {

@@ -270,6 +270,7 @@ impl DataRaces {
                     let known = &mut self.outcome.races[*at].report;
                     known.locations = race.report.locations.max(known.locations);
                     known.within_simdgroup &= race.report.within_simdgroup;
+                    known.within_threadgroup &= race.report.within_threadgroup;
                 }
                 None => {
                     race.further = true;
@@ -341,6 +342,7 @@ impl DataRaces {
                     let known = &mut merged[*at].report;
                     known.locations += race.report.locations;
                     known.within_simdgroup &= race.report.within_simdgroup;
+                    known.within_threadgroup &= race.report.within_threadgroup;
                 }
                 None => {
                     places.insert(self.key(&race), merged.len());
@@ -453,6 +455,17 @@ impl DataRaces {
     }
 
     fn help(&self, race: &Race, space: AddressSpace) -> String {
+        let advised = self.advised(race, space);
+        if race.report.within_threadgroup || !advised.contains("`barrier ") {
+            return advised;
+        }
+        format!(
+            "{advised}; threads of different threadgroups race here too, and no barrier reaches from one to another: \
+             make every access to it atomic, or use two dispatches"
+        )
+    }
+
+    fn advised(&self, race: &Race, space: AddressSpace) -> String {
         let report = race.in_order();
         let (first, second) = (&report.first, &report.second);
         let atomic = |p: &RacingAccess| match p.access {

@@ -87,7 +87,8 @@ pub(crate) fn prepare(
     kernel: &str,
     options: &Options,
 ) -> Result<Program, Diagnostics> {
-    let fixed = module.clone().specialise(&options.constants)?;
+    let one = module.only(kernel).unwrap_or_else(|| module.clone());
+    let fixed = one.specialise(&options.constants)?;
     prepare_fixed(&fixed, kernel, options)
 }
 

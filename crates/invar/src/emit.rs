@@ -128,7 +128,8 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
     let module = if keeps_open(target, &options.constants) {
         module
     } else {
-        specialised = module.clone().specialise(&options.constants)?;
+        let one = module.only(kernel).unwrap_or_else(|| module.clone());
+        specialised = one.specialise(&options.constants)?;
         &specialised
     };
     let found = module.kernel(kernel);

@@ -71,8 +71,7 @@ impl Program {
         kernel: &str,
         options: &CompileOptions,
     ) -> Result<Program, Error> {
-        let module = module.clone().specialise(&options.constants)?;
-        let Some(index) = module.kernels.iter().position(|k| *k.name == *kernel) else {
+        let Some(one) = module.only(kernel) else {
             let names: Vec<String> = module
                 .kernels
                 .iter()
@@ -86,7 +85,8 @@ impl Program {
                 ),
             ));
         };
-        let found = &module.kernels[index];
+        let module = one.specialise(&options.constants)?;
+        let found = &module.kernels[0];
         device.capabilities().check(&module, found)?;
         if options.prove && !device.backend().takes_proofs() {
             let name = &device.capabilities().name;
@@ -106,7 +106,7 @@ impl Program {
             )?;
         }
         let source = Source {
-            kernel: index,
+            kernel: 0,
             module: Arc::new(module),
         };
         let fixed = CompileOptions {

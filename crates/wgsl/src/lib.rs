@@ -168,7 +168,7 @@ impl Shader {
         let deepest = naga::Span::new(depth.deepest as u32, depth.deepest as u32 + 1);
         if depth.levels > depth::MAX_DEPTH {
             let message = format!(
-                "more than {} operators of one expression, or `else`s of one `if`, follow each other here",
+                "more than {} operators, brackets and `else`s of one expression or `if` follow each other here",
                 depth::MAX_DEPTH
             );
             let error = Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message)
@@ -257,9 +257,9 @@ impl Shader {
     }
 
     /// The overrides that these entry points use.
-    fn used(&self, entry: Option<&str>) -> HashSet<Handle<Override>> {
+    fn used(&self, asked: &dyn Fn(&str) -> bool) -> HashSet<Handle<Override>> {
         let points = self.module.entry_points.iter();
-        let asked = |p: &&naga::EntryPoint| entry.is_none_or(|name| name == p.name);
+        let asked = |p: &&naga::EntryPoint| asked(&p.name);
         let is_compute = |p: &&naga::EntryPoint| p.stage == ShaderStage::Compute;
         overrides::used(&self.module, points.filter(asked).filter(is_compute))
     }
@@ -276,7 +276,8 @@ impl Shader {
     /// ```
     pub fn open_sizes(&self, entry: Option<&str>, given: &[(String, f64)]) -> Vec<String> {
         with_room(self.stack_bytes, || {
-            overrides::open_sizes(&self.module, given, &self.used(entry))
+            let asked = |name: &str| entry.is_none_or(|entry| entry == name);
+            overrides::open_sizes(&self.module, given, &self.used(&asked))
         })
     }
 
@@ -304,16 +305,40 @@ impl Shader {
         entry: Option<&str>,
         overrides: &[(String, f64)],
     ) -> Result<Kernels, Diagnostics> {
-        with_room(self.stack_bytes, || self.translated(entry, overrides))
+        if let Some(entry) = entry
+            && !self.entries().any(|name| name == entry)
+        {
+            return Err(Diagnostics(vec![self.without(entry)]));
+        }
+        let asked = |name: &str| entry.is_none_or(|entry| entry == name);
+        with_room(self.stack_bytes, || self.translated(&asked, overrides))
+    }
+
+    /// There is no such entry point.
+    fn without(&self, entry: &str) -> Diagnostic {
+        let names: Vec<String> = self.entries().map(|n| format!("`{n}`")).collect();
+        if names.is_empty() {
+            return self.without_any();
+        }
+        let message = format!(
+            "the shader has no compute entry point `{entry}`; it has {}",
+            names.join(", ")
+        );
+        Diagnostic::error(Rule::NoKernel, Span::NONE, message)
+    }
+
+    fn without_any(&self) -> Diagnostic {
+        let message = "the shader has no compute entry point";
+        Diagnostic::error(Rule::NoKernel, self.lines.beginning(), message)
     }
 
     fn translated(
         &self,
-        entry: Option<&str>,
+        asked: &dyn Fn(&str) -> bool,
         overrides: &[(String, f64)],
     ) -> Result<Kernels, Diagnostics> {
         let one = |d: Diagnostic| Diagnostics(vec![d]);
-        let used = self.used(entry);
+        let used = self.used(asked);
         let (overrides, constants) =
             Overrides::new(&self.module, &self.lines, overrides, &used).map_err(one)?;
         let mut module = Module {
@@ -323,8 +348,7 @@ impl Shader {
         };
         let mut entries = Vec::new();
         for (number, point) in self.module.entry_points.iter().enumerate() {
-            let asked = entry.is_none_or(|name| name == point.name);
-            if point.stage != ShaderStage::Compute || !asked {
+            if point.stage != ShaderStage::Compute || !asked(&point.name) {
                 continue;
             }
             let (shader, info, lines) = (&self.module, &self.info, &self.lines);
@@ -338,24 +362,31 @@ impl Shader {
             });
         }
         if entries.is_empty() {
-            let names: Vec<String> = self.entries().map(|n| format!("`{n}`")).collect();
-            let (place, message) = match entry {
-                Some(name) if !names.is_empty() => (
-                    Span::NONE,
-                    format!(
-                        "the shader has no compute entry point `{name}`; it has {}",
-                        names.join(", ")
-                    ),
-                ),
-                Some(_) | None => (
-                    self.lines.beginning(),
-                    "the shader has no compute entry point".to_string(),
-                ),
-            };
-            return Err(one(Diagnostic::error(Rule::NoKernel, place, message)));
+            return Err(one(self.without_any()));
         }
         Ok(Kernels { module, entries })
     }
+}
+
+/// A variable outside of workgroup memory whose length is an override, which the standard forbids.
+fn sized_by_override(module: &naga::Module, lines: &Lines) -> Option<Diagnostic> {
+    let (handle, variable) = module.global_variables.iter().find(|(_, variable)| {
+        let sized = matches!(
+            module.types[variable.ty].inner,
+            naga::TypeInner::Array {
+                size: naga::ArraySize::Pending(_),
+                ..
+            }
+        );
+        sized && variable.space != naga::AddressSpace::WorkGroup
+    })?;
+    let name = variable.name.as_deref().unwrap_or_default();
+    let message = format!(
+        "the length of `{name}` is an override: only arrays in workgroup memory may have such a length"
+    );
+    let span = lines.span(module.global_variables.get_span(handle));
+    let error = Diagnostic::error(Rule::TypeMismatch, span, message);
+    Some(error.help("make its length a `const`, or, in storage, leave it out: `array<T>`"))
 }
 
 /// What naga says is wrong, and the bytes of the author's text at which it says so.
@@ -400,6 +431,10 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             }
             one(diagnostic)
         })?;
+    if let Some(diagnostic) = sized_by_override(&module, lines) {
+        let places = Vec::new();
+        return Err(Wrong { diagnostic, places });
+    }
     // Uniformity is the verifier's.
     let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
     let checked = pointers::without(&module);
@@ -470,18 +505,33 @@ fn without_calls(Diagnostics(mut all): Diagnostics) -> Diagnostics {
     Diagnostics(all)
 }
 
-/// Reads a shader and makes kernels of all its compute entry points.
+/// Reads a shader and makes kernels of its compute entry points. Those for which an override without a value
+/// decides a size are left out, if there are others: [`Shader::kernels`] takes values.
 ///
 /// ```
-/// let module = invar_wgsl::read("empty.wgsl", "@compute @workgroup_size(8) fn main() {}")?;
+/// let text = "
+///     override n: u32;
+///     @compute @workgroup_size(8) fn main() {}
+///     @compute @workgroup_size(n) fn wide() {}
+/// ";
+/// let module = invar_wgsl::read("two.wgsl", text)?;
+/// assert_eq!(module.kernels.len(), 1);
 /// assert_eq!(module.kernels[0].threadgroup_size, Some([8, 1, 1]));
+///
+/// let shader = invar_wgsl::Shader::parse("two.wgsl", text)?;
+/// let wide = shader.kernels(Some("wide"), &[("n".to_string(), 64.0)])?;
+/// assert_eq!(wide.module.kernels[0].threadgroup_size, Some([64, 1, 1]));
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
 ///
 /// # Errors
 /// As [`Shader::parse`] and [`Shader::kernels`].
 pub fn read(name: &str, text: &str) -> Result<Module, Diagnostics> {
-    Ok(Shader::parse(name, text)?.kernels(None, &[])?.module)
+    let shader = Shader::parse(name, text)?;
+    let is_known = |entry: &&str| shader.open_sizes(Some(entry), &[]).is_empty();
+    let known: HashSet<&str> = shader.entries().filter(is_known).collect();
+    let asked = |entry: &str| known.is_empty() || known.contains(entry);
+    Ok(with_room(shader.stack_bytes, || shader.translated(&asked, &[]))?.module)
 }
 
 /// The `run` and `program` lines and expectations of a shader, which stand in comments

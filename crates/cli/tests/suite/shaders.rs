@@ -427,3 +427,132 @@ fn forms_have_null_where_a_size_is_missing() {
     let (out, err) = expect(0, &[&plain[..], &["--device", "reference"]].concat());
     assert!(out.contains("x = [2.0, 2.0, 2.0, 2.0]"), "{out}{err}");
 }
+
+const ROUNDS: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(64)
+fn counted(@builtin(local_invocation_index) i: u32) {
+  for (var k = 0u; k < x[i]; k++) { workgroupBarrier(); }
+}
+@compute @workgroup_size(64)
+fn repeated(@builtin(local_invocation_index) i: u32) {
+  var k = 0u;
+  while (k < i) { k += 2u; workgroupBarrier(); }
+}
+@compute @workgroup_size(64)
+fn left(@builtin(local_invocation_index) i: u32) {
+  for (var k = 0u; ; k++) {
+    if (k > i) { break; }
+    workgroupBarrier();
+  }
+}
+@compute @workgroup_size(64)
+fn chosen(@builtin(local_invocation_index) i: u32) {
+  switch (i % 2u) {
+    case 1u: { workgroupBarrier(); }
+    default: {}
+  }
+}
+";
+
+/// A loop's condition and a `switch` are no `if`s to who wrote them.
+#[test]
+fn what_keeps_threads_from_a_barrier_is_called_as_the_author_wrote_it() {
+    let folder = Folder::new();
+    let file = folder.file("rounds.wgsl", ROUNDS);
+    for (entry, says, says_not) in [
+        (
+            "counted",
+            "the rounds of this loop depend on `k < x[i]`",
+            "this `if`",
+        ),
+        (
+            "repeated",
+            "threads leave the loop in different rounds: `k < i` may differ",
+            "`break`",
+        ),
+        ("left", "this `if` depends on `k > i`", "this loop"),
+        ("chosen", "this `switch` depends on `i % 2u`", "`if`"),
+    ] {
+        let args = ["check", text(&file), "--entry", entry, "--groups", "1"];
+        let (_, err) = expect(1, &[&args[..], &["--arg", "x=zeros(64)"]].concat());
+        assert!(err.contains(says), "{says}: {err}");
+        assert!(!err.contains(says_not), "{says_not}: {err}");
+    }
+}
+
+const SHIFT: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  let before = x[(id.x + 127u) % 128u];
+  x[id.x] = before;
+}
+";
+
+/// The race that is told is of one workgroup, and others at the same lines are not.
+#[test]
+fn a_barrier_is_not_all_that_is_advised_where_workgroups_race() {
+    let folder = Folder::new();
+    let file = folder.file("shift.wgsl", SHIFT);
+    let told = |groups: &str| {
+        let args = ["--arg", "x=iota(128)", "--groups", groups];
+        expect(1, &[&["check", text(&file)], &args[..]].concat()).1
+    };
+    let advice = "put `storageBarrier()` between them";
+    let beyond = "no barrier reaches from one to another";
+    let one = told("1");
+    assert!(one.contains(advice) && !one.contains(beyond), "{one}");
+    let two = told("2");
+    assert!(two.contains(advice) && two.contains(beyond), "{two}");
+}
+
+const FIELDS: &str = "\
+struct Point { at: vec3f, weight: f32, marks: array<u32, 2> }
+struct List { count: u32, scale: vec2f, points: array<Point> }
+@group(0) @binding(0) var<storage, read> n: u32;
+@group(0) @binding(1) var<storage, read_write> list: List;
+@group(0) @binding(2) var<storage, read_write> ways: array<vec3f>;
+@compute @workgroup_size(4)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.x;
+  if (i == 0u) { list.count = n; list.scale.y = 0.5; }
+  list.points[i].at = vec3f(1.0, 2.0, f32(i));
+  list.points[i].marks[1] = i;
+  ways[i] = vec3f(f32(n));
+}
+";
+
+#[test]
+fn a_run_shows_structs_field_by_field() {
+    let folder = Folder::new();
+    let file = folder.file("fields.wgsl", FIELDS);
+    let run = |code: i32, n: &str, list: &str| {
+        let n = format!("n={n}");
+        let args = ["--arg", &n, "--arg", list, "--arg", "ways=zeros(4)"];
+        let points = ["--arg", "list.points=zeros(4)", "--groups", "1"];
+        expect(
+            code,
+            &[&["run", text(&file)], &args[..], &points[..]].concat(),
+        )
+    };
+    // One number is the whole variable.
+    for n in ["3", "[3]"] {
+        let (out, err) = run(0, n, "list=zeros(1)");
+        for line in [
+            "list = [{count: 3, scale: [0, 0.5]}]\n",
+            "list.points = [{at: [1, 2, 0], weight: 0, marks: [0, 0]}, {at: [1, 2, 1], weight: 0, marks: [0, 1]}, ... \
+             (4 in all)]\n",
+            "ways = [[3, 3, 3], [3, 3, 3], [3, 3, 3], ... (4 in all)]\n",
+        ] {
+            assert!(out.contains(line), "{line}{out}{err}");
+        }
+    }
+    // Names that the author did not give are not told.
+    let (_, err) = run(2, "3", "list=[1]");
+    assert!(
+        err.contains("argument for `list`: a list of 1 scalars is no whole number of elements"),
+        "{err}"
+    );
+    assert!(!err.contains('@'), "{err}");
+}

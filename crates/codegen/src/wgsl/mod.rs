@@ -124,12 +124,12 @@ fn written(module: &Verified, kernel: &str, options: &WgslOptions) -> Result<Sou
     let fail = |rule, span, message: String| {
         Err(Diagnostics(vec![Diagnostic::error(rule, span, message)]))
     };
-    let mut one = module.clone().specialise(&[])?.into_module();
-    one.kernels.retain(|k| *k.name == *kernel);
-    let Some(found) = one.kernels.first() else {
+    let Some(one) = module.only(kernel) else {
         let message = format!("there is no kernel `@{kernel}`");
         return fail(Rule::InvalidDispatch, Span::NONE, message);
     };
+    let one = one.specialise(&[])?.into_module();
+    let found = &one.kernels[0];
     let span = found.span;
     if found.float_mode == FloatMode::Strict {
         let message = format!(

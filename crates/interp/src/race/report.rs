@@ -103,6 +103,7 @@ impl Reports {
         if let Some(&at) = self.by_pair.get(&pair) {
             self.kept[at].locations += 1;
             self.kept[at].within_simdgroup &= first.same_simdgroup(&second);
+            self.kept[at].within_threadgroup &= first.threadgroup == second.threadgroup;
         } else if self.kept.len() < self.limit {
             self.by_pair.insert(pair, self.kept.len());
             self.kept.push(Report {
@@ -113,6 +114,7 @@ impl Reports {
                 second,
                 locations: 1,
                 within_simdgroup: first.same_simdgroup(&second),
+                within_threadgroup: first.threadgroup == second.threadgroup,
             });
         } else {
             self.not_kept += 1;

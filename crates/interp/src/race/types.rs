@@ -347,6 +347,8 @@ pub struct Report {
     pub locations: u64,
     /// At each of them the two accesses were of one simdgroup.
     pub within_simdgroup: bool,
+    /// At each of them the two accesses were of one threadgroup.
+    pub within_threadgroup: bool,
 }
 
 /// A location at which a race was found.

@@ -121,17 +121,21 @@ impl Watch {
             let Some(last) = place.words.back().filter(|_| conflicts(place.kind, kind)) else {
                 continue;
             };
-            // Once a pair is known, it matters only whether its accesses are all of one simdgroup.
+            // Once a pair is known, it matters only whether its accesses are all of one simdgroup, or threadgroup.
             let pair = pair_of(&view.layout.party(*last), &second);
             let known = self.by_pair.get(&(location.class, object, pair));
             let within = known.is_none_or(|at| self.reports[*at].within_simdgroup);
+            let within_all = known.is_none_or(|at| self.reports[*at].within_threadgroup);
             let mut unordered = place.words.iter().copied();
             let mut across = place.words.iter().copied().filter(|_| within);
+            let mut across_all = place.words.iter().copied().filter(|_| within_all);
             if !location.pairs.contains(&pair) {
                 found.extend(unordered.find(|w| !view.ordered(*w)));
             }
             let far = |w: u64| !view.layout.party(w).same_simdgroup(&second);
             found.extend(across.find(|w| far(*w) && !view.ordered(*w)));
+            let apart = |w: u64| view.layout.party(w).threadgroup != second.threadgroup;
+            found.extend(across_all.find(|w| apart(*w) && !view.ordered(*w)));
         }
         for with in found.into_iter().chain(flying) {
             if !conflicts(kind_of(with), kind) {
@@ -146,6 +150,7 @@ impl Watch {
             if let Some(report) = self.reports.get_mut(at) {
                 report.locations += u64::from(is_new);
                 report.within_simdgroup &= first.same_simdgroup(&second);
+                report.within_threadgroup &= first.threadgroup == second.threadgroup;
             } else {
                 self.reports.push(Report {
                     class,
@@ -155,6 +160,7 @@ impl Watch {
                     second,
                     locations: 1,
                     within_simdgroup: first.same_simdgroup(&second),
+                    within_threadgroup: first.threadgroup == second.threadgroup,
                 });
             }
         }

@@ -59,6 +59,11 @@ pub fn evaluate(
             format!("{count} elements are more than {MAX_DATA_BYTES} bytes"),
         )),
     };
+    // A struct may be one that no author named.
+    let named = |one: &str| match element {
+        ElementType::Struct(_) => one.to_string(),
+        ElementType::Value(_) | ElementType::Array(..) => element.display(structs).to_string(),
+    };
     match &expr.kind {
         ExprKind::Scalar(value) => match layout.scalars[..] {
             [(_, scalar)] => {
@@ -67,7 +72,7 @@ pub fn evaluate(
             }
             _ => Err(wrong(format!(
                 "{} is made of {} scalars: write a list of them",
-                element.display(structs),
+                named("an element"),
                 layout.scalars.len()
             ))),
         },
@@ -77,7 +82,7 @@ pub fn evaluate(
                 return Err(wrong(format!(
                     "a list of {} scalars is no whole number of {}, of {per_element} scalars each",
                     items.len(),
-                    element.display(structs)
+                    named("elements")
                 )));
             }
             let mut values = Vec::with_capacity(items.len());

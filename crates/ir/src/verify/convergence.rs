@@ -7,6 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::inst::{Inst, InstKind, Scope, Value};
 use crate::module::{AddressSpace, Kernel, Module};
 use crate::rules::Rule;
+use crate::span::Span;
 use crate::types::Type;
 use crate::uniformity::{Level, Point, Reason, Uniformity, analyse};
 
@@ -106,7 +107,16 @@ impl<'a> Check<'a> {
         let Some(inst) = self.definition(value) else {
             return name;
         };
-        self.module.written(inst.span).unwrap_or(name)
+        let written = self.module.written(inst.span).unwrap_or(name);
+        // A `switch` compares what stands in its head.
+        let head = written
+            .strip_prefix("switch")
+            .and_then(|w| w.strip_suffix('{'));
+        let Some(head) = head.map(str::trim) else {
+            return written;
+        };
+        let inner = head.strip_prefix('(').and_then(|h| h.strip_suffix(')'));
+        inner.unwrap_or(head).to_string()
     }
 
     fn definition(&mut self, value: Value) -> Option<&'a Inst> {
@@ -129,8 +139,8 @@ impl<'a> Check<'a> {
         let message = format!("{what} `{name}` may differ between the threads of a simdgroup");
         let mut error = Diagnostic::error(Rule::OperandNotUniform, inst.span, message);
         if let Some((Point::If { span }, Some(on))) = reason.points.first() {
-            let on = self.name(*on);
-            let label = format!("`{name}` depends on this `if`, and so on `{on}`");
+            let (on, construct) = (self.name(*on), self.construct(*span, "if"));
+            let label = format!("`{name}` depends on this `{construct}`, and so on `{on}`");
             error = error.and(*span, label);
         }
         error = self.root(error, &reason);
@@ -165,20 +175,39 @@ impl<'a> Check<'a> {
         };
         let begin = format!("{what} may be missed by threads of the {scope_name}");
         let (why, label, help) = match point {
-            Point::If { span } => (
-                format!("it is in an `if`, and {on} {varies}"),
-                Some((span, format!("this `if` depends on {on}"))),
-                format!(
-                    "move it out of the `if`, or let {on} be the same for the whole {scope_name}"
-                ),
-            ),
+            Point::If { span } => {
+                let construct = self.construct(span, "if");
+                let article = if construct == "if" { "an" } else { "a" };
+                (
+                    format!("it is in {article} `{construct}`, and {on} {varies}"),
+                    Some((span, format!("this `{construct}` depends on {on}"))),
+                    format!(
+                        "move it out of the `{construct}`, or let {on} be the same for the whole {scope_name}"
+                    ),
+                )
+            }
             Point::Rounds { span } => (
                 format!("threads run different numbers of rounds: {on} {varies}"),
-                Some((span, format!("the rounds of this `for` depend on {on}"))),
+                Some((
+                    span,
+                    format!(
+                        "the rounds of this `{}` depend on {on}",
+                        self.construct(span, "for")
+                    ),
+                )),
                 format!(
                     "let all threads of the {scope_name} run as many rounds, and guard the rest of \
                      the body with an `if`"
                 ),
+            ),
+            // The condition of a loop, which a front end makes a way out of.
+            Point::Exit {
+                span,
+                name: "break",
+            } if is_condition(span, reason) => (
+                format!("threads leave the loop in different rounds: {on} {varies}"),
+                Some((span, format!("the rounds of this loop depend on {on}"))),
+                "move it after the loop, or let all threads run as many rounds".to_string(),
             ),
             Point::Exit { span, name } => (
                 format!("some threads `{name}`, and {on} {varies}"),
@@ -206,7 +235,9 @@ impl<'a> Check<'a> {
             error = error.and(span, label);
         }
         // The condition under which threads leave.
-        if let Point::Exit { .. } = point {
+        if let Point::Exit { span, .. } = point
+            && !is_condition(span, reason)
+        {
             let outer = reason.points[1..]
                 .iter()
                 .find_map(|(point, on)| match point {
@@ -214,11 +245,22 @@ impl<'a> Check<'a> {
                     Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
                 });
             if let Some((span, Some(on))) = outer {
-                error = error.and(span, format!("this `if` depends on `{}`", self.name(on)));
+                let (on, construct) = (self.name(on), self.construct(span, "if"));
+                error = error.and(span, format!("this `{construct}` depends on `{on}`"));
             }
         }
         let error = self.root(error, reason).help(help);
         self.add(reason.key, error);
+    }
+
+    /// What the author wrote where a front end has an `if` or a `for`.
+    fn construct(&self, span: Span, otherwise: &'static str) -> &'static str {
+        let written = self.module.written(span).unwrap_or_default();
+        let end = written.find(|c: char| !c.is_ascii_alphabetic());
+        let word = &written[..end.unwrap_or(written.len())];
+        let known = ["if", "for", "while", "switch", "match"];
+        let known = known.into_iter().find(|k| *k == word);
+        known.unwrap_or(otherwise)
     }
 
     /// Shows where the variation comes from.
@@ -257,6 +299,17 @@ impl<'a> Check<'a> {
         };
         error.and(inst.span, label)
     }
+}
+
+/// Whether threads leave where the `if` around is by itself: no author writes two things in one place.
+fn is_condition(exit: Span, reason: &Reason) -> bool {
+    let around = reason.points[1..]
+        .iter()
+        .find_map(|(point, _)| match point {
+            Point::If { span } => Some(*span),
+            Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
+        });
+    exit.source.is_some() && around == Some(exit)
 }
 
 fn varies(level: Level) -> &'static str {

@@ -1,5 +1,6 @@
 //! Fixing function constants.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -67,11 +68,64 @@ impl Verified {
     /// # Ok::<(), invar_ir::Diagnostics>(())
     /// ```
     ///
+    /// [`Verified::only`] is for one kernel, and the values that this one needs.
+    ///
     /// # Errors
     /// Each constant that has neither a value nor a default, each value that names no constant, names one
     /// again, or has another type, and what a kernel requires of constants alone and does not hold.
     pub fn specialise(self, constants: &[(ConstantKey, Const)]) -> Result<Verified, Diagnostics> {
         with_room(PASSES_BYTES, || self.specialised(constants))
+    }
+
+    /// The module with this kernel alone, if it has such a one. Function constants that the kernel does not use
+    /// and that have no default get one: who launches it need not give them values.
+    ///
+    /// ```
+    /// use invar_ir::{text, verify};
+    ///
+    /// let text = "
+    ///     function_constant @N: u32 id(0)
+    ///     kernel @of_n() {
+    ///       %n = function_constant @N
+    ///     }
+    ///     kernel @free() {
+    ///     }
+    /// ";
+    /// let module = verify(text::parse("two.inv", text)?)?;
+    /// assert!(module.only("free").is_some_and(|m| m.specialise(&[]).is_ok()));
+    /// assert!(module.only("of_n").is_some_and(|m| m.specialise(&[]).is_err()));
+    /// assert!(module.only("other").is_none());
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    pub fn only(&self, kernel: &str) -> Option<Verified> {
+        let kernel = self.kernel(kernel)?;
+        let mut function_constants = self.function_constants.clone();
+        if function_constants.iter().any(|c| c.default.is_none()) {
+            let mut used = HashSet::new();
+            with_room(PASSES_BYTES, || find_used(&kernel.body, &mut used));
+            for requirement in &kernel.requires {
+                let numbers = requirement.comparison().map(|c| c.numbers());
+                used.extend(numbers.into_iter().flatten().filter_map(|n| match n {
+                    LaunchNumber::Constant(place) => Some(place),
+                    _of_the_launch => None,
+                }));
+            }
+            for (place, constant) in (0u32..).zip(&mut function_constants) {
+                if constant.default.is_none() && !used.contains(&place) {
+                    let scalar = constant.scalar;
+                    constant.default = Some(Const { scalar, bits: 0 });
+                }
+            }
+        }
+        let kernels = vec![kernel.clone()];
+        Some(Verified(Module {
+            sources: self.sources.clone(),
+            calls: self.calls.clone(),
+            structs: self.structs.clone(),
+            function_constants,
+            constants: self.constants.clone(),
+            kernels,
+        }))
     }
 
     fn specialised(self, constants: &[(ConstantKey, Const)]) -> Result<Verified, Diagnostics> {
@@ -204,6 +258,18 @@ fn fix(region: &mut Region, values: &[Const]) {
         }
         for inner in inst.kind.regions_mut() {
             fix(inner, values);
+        }
+    }
+}
+
+/// The numbers of the function constants that a body uses.
+fn find_used(region: &Region, used: &mut HashSet<u32>) {
+    for inst in &region.insts {
+        if let InstKind::FunctionConstant(id) = inst.kind {
+            used.insert(id);
+        }
+        for inner in inst.kind.regions() {
+            find_used(inner, used);
         }
     }
 }

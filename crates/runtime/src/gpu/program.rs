@@ -96,13 +96,14 @@ impl Gpu {
         kernel: &str,
         options: &CompileOptions,
     ) -> Result<GpuProgram, Error> {
-        let module = module.clone().specialise(&options.constants)?;
-        let Some(index) = module.kernels.iter().position(|k| *k.name == *kernel) else {
+        let Some(one) = module.only(kernel) else {
             return Err(Error::new(
                 Rule::InvalidDispatch,
                 format!("the module has no kernel `{kernel}`"),
             ));
         };
+        let module = one.specialise(&options.constants)?;
+        let index = 0;
         if module.kernels[index].prints() {
             return Err(Error::new(
                 Rule::UnsupportedFeature,

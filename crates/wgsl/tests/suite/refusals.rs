@@ -275,3 +275,33 @@ fn what_is_too_long_is_refused() {
         assert!(near, "{message}: line {at}");
     }
 }
+
+#[test]
+fn only_workgroup_memory_has_arrays_whose_length_is_an_override() {
+    let (rule, line, message) = refused(
+        "override n = 4u;
+         @group(0) @binding(0) var<storage, read_write> y: array<u32, n>;
+         @compute @workgroup_size(4) fn f() { y[0] = 1u; }",
+    );
+    assert_eq!((rule, line), (Rule::TypeMismatch, 2));
+    assert_eq!(
+        message,
+        "the length of `y` is an override: only arrays in workgroup memory may have such a length"
+    );
+}
+
+/// Each link of a chain is an `else`, a bracket and an operator.
+#[test]
+fn chains_of_else_are_as_long_as_the_refusal_says() {
+    let chain = |links: usize| {
+        let links = "else if (x == 1u) { x = 2u; } ".repeat(links);
+        format!("@compute @workgroup_size(1) fn f() {{ var x = 0u; if (x == 3u) {{ }} {links} }}")
+    };
+    assert!(Shader::parse("chain.wgsl", &chain(3300)).is_ok());
+    let (rule, _, message) = refused(&chain(3340));
+    assert_eq!(rule, Rule::LimitExceeded);
+    assert!(
+        message.starts_with("more than 10000 operators, brackets and `else`s"),
+        "{message}"
+    );
+}
