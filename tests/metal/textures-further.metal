@@ -95,3 +95,8 @@ kernel void races(texture2d<uint, access::read_write> cells [[texture(0)]], devi
     y[i] = cells.read(uint2(0, 0)).x; // error[data-race]: cells
 }
 // run: @races(cells = texture(r32uint, 1, 1), y = zeros(8)) grid(8) threadgroup(8)
+
+kernel void whether(texture2d<float> picture [[texture(0)]], device int *y [[buffer(0)]]) {
+    y[0] = is_null_texture(picture) ? 1 : 2;
+}
+// run: @whether(picture = texture(r8unorm, 1, 1), y = zeros(1)) grid(1) threadgroup(1) -> y == [2]

@@ -144,3 +144,17 @@ fn samples_of_depths(@builtin(local_invocation_index) i: u32) {
 }
 // run: @samples_of_depths(deep = texture(r32float, 2, 1, samples 4, [1, 2, 3, 4, 5, 6, 7, 8]), y = zeros(4))
 //   groups(1) -> y == [62, 64, 66, 68]
+
+@group(0) @binding(13) var row: texture_2d<f32>;
+@group(0) @binding(14) var around: sampler;
+
+@compute @workgroup_size(1)
+fn keeps_from_the_edges() {
+  for (var i = 0u; i < 4u; i++) {
+    let u = array(-3.0, 0.0, 0.5, 1.0)[i];
+    y[i] = u32(textureSampleBaseClampToEdge(row, around, vec2f(u, 0.5)).x);
+  }
+}
+// Half a texel from the edge is the middle of the last one, which a sampler that repeats would mix with the first.
+// run: @keeps_from_the_edges(row = texture(r32float, 2, 1, [2, 6]), around = sampler(linear, repeat), y = zeros(4))
+//   groups(1) -> y == [2, 2, 4, 6]

@@ -7,7 +7,8 @@ use clap::Args;
 use invar::{Capabilities, Device, report};
 use invar_ir::diagnostic::path_text;
 use invar_ir::ops::{Accuracy, Meaning, Signature};
-use invar_ir::{Op, Rule};
+use invar_ir::{Op, Rule, Scalar};
+use invar_texture::{MAX_EXTENT, MAX_TEXELS};
 use serde_json::json;
 
 use crate::options::usage;
@@ -267,6 +268,18 @@ fn described(able: &Capabilities) -> Vec<String> {
             bytes if bytes >= isize::MAX as u64 => "buffers as large as memory".to_string(),
             bytes => format!("buffers of at most {bytes} bytes"),
         },
+        format!(
+            "textures of every pixel format for every access, of at most {MAX_EXTENT} texels in a row and a column and {MAX_TEXELS} in all{}; atomics on r32uint and r32sint; linear samples {}",
+            match able.buffer_bytes < MAX_TEXELS * 16 {
+                true => format!(" and {} bytes", able.buffer_bytes),
+                false => String::new(),
+            },
+            match able.ieee_float.contains(&Scalar::F32) {
+                true => "to the bit of the formula (rule V3)",
+                false =>
+                    "by the formula (rule V3) in operations of f32 of this device, which rule A9 bounds",
+            }
+        ),
         format!("types: {}", list(&able.types)),
         format!("ieee-float: {}", list(&able.ieee_float)),
         format!(

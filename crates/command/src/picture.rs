@@ -1,8 +1,9 @@
 //! Pictures: PNG files as textures, and textures as PNG files.
 //!
-//! A picture is read as a texture of `rgba8unorm`, whatever it is in the file: 16 bits are cut to 8, grey and
-//! palettes written out, a missing alpha is 255. Written are textures of one, two or four channels of 8 or 16 bits
-//! without a sign: as grey, grey with alpha, and colours with alpha.
+//! A picture is read into the format of the texture that it is for, where none is said into `rgba8unorm`, or
+//! `rgba16unorm` of a picture of 16 bits. Grey and palettes are written out, a missing alpha is opaque, and what the
+//! format has no channel for is left out. Written are textures of one, two or four channels of 8 or 16 bits without a
+//! sign: as grey, as red and green without blue, and as colours with alpha.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -29,41 +30,69 @@ pub fn is_other_picture(path: &Path) -> bool {
     OTHERS.iter().any(|e| extension.eq_ignore_ascii_case(e))
 }
 
-/// The texture that a picture is.
+/// The texture that a picture is, where nothing else is said: of as many bits as the picture.
 ///
 /// # Errors
 /// The file cannot be read, is no PNG, or has a size that no texture has.
 pub fn shape(path: &Path) -> Result<TextureShape, FileError> {
     let reader = open(path)?;
     let info = reader.info();
-    TextureShape::new(PixelFormat::Rgba8Unorm, info.width, info.height)
-        .map_err(|why| FileError::new(path, why))
+    let format = match info.bit_depth {
+        png::BitDepth::Sixteen => PixelFormat::Rgba16Unorm,
+        _at_most_eight => PixelFormat::Rgba8Unorm,
+    };
+    TextureShape::new(format, info.width, info.height).map_err(|why| FileError::new(path, why))
 }
 
-/// Its texels.
+/// Its texels, in the format of a texture of its size.
 ///
 /// # Errors
-/// As [`shape`], and for a damaged file.
-pub fn texels(path: &Path) -> Result<Vec<u8>, FileError> {
-    let shape = shape(path)?;
+/// As [`shape`], and for a damaged file, another size, and a format that no picture fits.
+pub fn texels(path: &Path, shape: TextureShape) -> Result<Vec<u8>, FileError> {
     let mut reader = open(path)?;
+    let (width, height) = (reader.info().width, reader.info().height);
+    let all = u64::from(width) * u64::from(height);
+    if width != shape.width || all != shape.texels() {
+        let [columns, rows, _] = shape.extents();
+        let slices = shape.texels() / (u64::from(columns) * u64::from(rows)).max(1);
+        let several = match slices {
+            0 | 1 => String::new(),
+            several => format!("x{several}"),
+        };
+        let why = format!(
+            "is a picture of {width}x{height}, and the texture one of {columns}x{rows}{several}"
+        );
+        return Err(FileError::new(path, why));
+    }
+    let format = shape.format;
+    if !is_readable(format) {
+        return Err(FileError::new(
+            path,
+            format!(
+                "is a picture, which is not read as {}: its numbers are from 0 to 1, for unorm, snorm and float, or \
+                 codes without a sign, for uint",
+                format.name()
+            ),
+        ));
+    }
     let size = (reader.output_buffer_size())
         .ok_or_else(|| FileError::new(path, "is a picture that no memory holds"))?;
     let mut pixels = vec![0; size];
     let frame = reader
         .next_frame(&mut pixels)
         .map_err(|e| damaged(path, &e))?;
-    let of = |grey: &[u8], alpha: u8| [grey[0], grey[0], grey[0], alpha];
-    let used = &pixels[..frame.buffer_size().min(size)];
-    let bytes: Vec<u8> = match frame.color_type {
-        png::ColorType::Rgba => used.to_vec(),
-        png::ColorType::Rgb | png::ColorType::Indexed => used
-            .chunks_exact(3)
-            .flat_map(|p| [p[0], p[1], p[2], 255])
-            .collect(),
-        png::ColorType::Grayscale => used.chunks_exact(1).flat_map(|p| of(p, 255)).collect(),
-        png::ColorType::GrayscaleAlpha => used.chunks_exact(2).flat_map(|p| of(p, p[1])).collect(),
+    let samples = frame.color_type.samples();
+    let bits = match frame.bit_depth {
+        png::BitDepth::Sixteen => 16,
+        _eight => 8,
     };
+    let used = &pixels[..frame.buffer_size().min(size)];
+    let mut bytes = Vec::with_capacity(shape.size_bytes() as usize);
+    let mut texel = vec![0; format.texel_bytes() as usize];
+    for pixel in used.chunks_exact(samples * bits as usize / 8) {
+        encode(colour(pixel, samples, bits), bits, format, &mut texel);
+        bytes.extend_from_slice(&texel);
+    }
     if bytes.len() as u64 != shape.size_bytes() {
         return Err(FileError::new(
             path,
@@ -73,19 +102,99 @@ pub fn texels(path: &Path) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
+/// Whether a picture's codes have a meaning in a format.
+fn is_readable(format: PixelFormat) -> bool {
+    match format.coding() {
+        Coding::Unorm | Coding::Snorm | Coding::Float | Coding::Srgb => true,
+        Coding::Uint => !format.is_packed(),
+        Coding::Sint => false,
+    }
+}
+
+/// The codes of red, green, blue and alpha of a pixel: grey, grey with alpha, colours, or colours with alpha.
+fn colour(pixel: &[u8], samples: usize, bits: u32) -> [u32; 4] {
+    let code = |sample: usize| match bits {
+        // The high byte is first.
+        16 => u32::from(pixel[2 * sample]) << 8 | u32::from(pixel[2 * sample + 1]),
+        _eight => pixel[sample].into(),
+    };
+    let opaque = (1 << bits) - 1;
+    match samples {
+        1 => [code(0), code(0), code(0), opaque],
+        2 => [code(0), code(0), code(0), code(1)],
+        3 => [code(0), code(1), code(2), opaque],
+        _four => [code(0), code(1), code(2), code(3)],
+    }
+}
+
+/// Writes a texel of codes of so many bits: the nearest code, or of wider integers the code itself.
+fn encode(colour: [u32; 4], bits: u32, format: PixelFormat, texel: &mut [u8]) {
+    let is_coded = matches!(format.coding(), Coding::Unorm | Coding::Srgb | Coding::Uint);
+    if is_coded && !format.is_packed() && (bits, format.bits()) != (8, 16) && format.bits() < 32
+        || format.coding() == Coding::Uint
+    {
+        let size = format.bits() as usize / 8;
+        for (channel, place) in (0..).zip(texel.chunks_exact_mut(size)) {
+            let code = colour[format.component(channel) as usize];
+            let code = match (bits, format.bits()) {
+                (16, 8) => (code * 255 + 32_767) / 65_535,
+                _as_wide => code,
+            };
+            place.copy_from_slice(&code.to_le_bytes()[..size]);
+        }
+        return;
+    }
+    let most = ((1u32 << bits) - 1) as f32;
+    format.encode(colour.map(|code| (code as f32 / most).to_bits()), texel);
+}
+
 fn open(path: &Path) -> Result<png::Reader<BufReader<File>>, FileError> {
     let file = File::open(path).map_err(|e| FileError::io(path, &e))?;
     let mut decoder = png::Decoder::new(BufReader::new(file));
-    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    decoder.set_transformations(png::Transformations::EXPAND);
     decoder.read_info().map_err(|e| damaged(path, &e))
 }
 
 fn damaged(path: &Path, error: &png::DecodingError) -> FileError {
-    match error {
+    let why = match error {
         png::DecodingError::IoError(e) if e.kind() != std::io::ErrorKind::UnexpectedEof => {
-            FileError::io(path, e)
+            return FileError::io(path, e);
         }
-        other => FileError::new(path, format!("is no PNG file, or a damaged one: {other}")),
+        png::DecodingError::IoError(_) => "it ends too early".to_string(),
+        png::DecodingError::LimitsExceeded => {
+            return FileError::new(path, "is a picture too large to be read");
+        }
+        png::DecodingError::Format(_) | png::DecodingError::Parameter(_) => {
+            let text = error.to_string();
+            match () {
+                () if text.contains("signature") => {
+                    return FileError::new(path, "is no PNG file");
+                }
+                () if text.starts_with("CRC error") => {
+                    format!("the checksum of its {}does not fit", part_named(&text))
+                }
+                () if text.starts_with("Corrupt deflate") => {
+                    "its pixels are not compressed as they should be".to_string()
+                }
+                () if text.starts_with("IDAT or fDAT chunk does not") => {
+                    "it has too few pixels".to_string()
+                }
+                () if text.contains("ChunkType") => {
+                    format!("its {}is not where or what it should be", part_named(&text))
+                }
+                () => text.trim_end_matches('.').to_lowercase(),
+            }
+        }
+    };
+    FileError::new(path, format!("is a damaged PNG file: {why}"))
+}
+
+/// The chunk that the decoder's sentence is about, such as `IDAT part `; nothing where it names none.
+fn part_named(text: &str) -> String {
+    let name = text.split_once("type: ").map(|(_, rest)| rest);
+    match name.and_then(|rest| rest.split_once(',')) {
+        Some((name, _)) => format!("{name} part "),
+        None => String::new(),
     }
 }
 
@@ -108,7 +217,7 @@ pub fn kind(format: PixelFormat) -> Result<(png::ColorType, png::BitDepth), Stri
     // Those whose channels share words have been refused.
     let colours = match format.channels() {
         1 => png::ColorType::Grayscale,
-        2 => png::ColorType::GrayscaleAlpha,
+        2 => png::ColorType::Rgb,
         _four => png::ColorType::Rgba,
     };
     Ok((colours, depth))
@@ -138,6 +247,10 @@ pub fn write(
             place.reverse();
         }
         pixels.extend_from_slice(&channels_in_order);
+        if channels == 2 {
+            // There is no blue.
+            pixels.extend_from_slice(&[0; 2][..size]);
+        }
     }
     let mut file = Vec::new();
     let unwritable =

@@ -11,10 +11,11 @@ use invar_interp::Options;
 use invar_interp::case::{Bound, bind};
 use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::{Expr, ExprKind, Grid, Literal, Named, Program, RunCase};
-use invar_ir::text::data::FileReader;
+use invar_ir::text::data::{FileReader, Wanted};
+use invar_ir::texture::stored;
 use invar_ir::{
-    Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Scalar, Source,
-    Span, Type, Verified, text, verify,
+    Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Source, Span, Type,
+    Verified, text, verify,
 };
 use invar_wgsl::Entry;
 
@@ -573,18 +574,17 @@ impl Plan {
         job: impl FnOnce(FileReader<'_>) -> T,
     ) -> Result<T, Refusal> {
         let mut unreadable = None;
-        let mut read = |name: &str, element: &ElementType| {
+        let mut read = |name: &str, wanted: &Wanted| {
             let mut keep = |why: String| {
                 unreadable.get_or_insert(why.clone());
                 why
             };
             if picture::is_picture(Path::new(name)) {
-                return match element {
-                    ElementType::Value(Type::Scalar(Scalar::U8)) => {
-                        picture::texels(&self.folder.join(name)).map_err(|e| keep(e.to_string()))
-                    }
-                    _no_bytes => Err(keep(format!(
-                        "{name} is a picture, whose numbers are u8: pass it to a texture of rgba8unorm"
+                return match wanted {
+                    Wanted::Texels(shape) => picture::texels(&self.folder.join(name), *shape)
+                        .map_err(|e| keep(e.to_string())),
+                    Wanted::Elements(_) => Err(keep(format!(
+                        "{name} is a picture: pass it to a texture, or save its numbers to a .npy file"
                     ))),
                 };
             }
@@ -593,7 +593,12 @@ impl Plan {
                 None => {
                     let read = npy::read(&self.folder.join(name));
                     let array = read.map_err(|e| keep(e.to_string()))?;
-                    file_bytes(array, name, element)
+                    match wanted {
+                        Wanted::Elements(element) => file_bytes(array, name, element),
+                        Wanted::Texels(shape) => {
+                            file_bytes(array, name, &stored(shape.format).into())
+                        }
+                    }
                 }
             }
         };

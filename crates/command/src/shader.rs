@@ -311,7 +311,8 @@ pub fn by_field(
         let (field, value) = part
             .split_once(':')
             .ok_or_else(|| refuse(format!("`{}`: write FIELD: VALUE", part.trim())))?;
-        let (field, value) = (field.trim(), value.trim());
+        // As in JSON, a name may stand in quotes.
+        let (field, value) = (field.trim().trim_matches('"'), value.trim());
         let list = value.strip_prefix('[').and_then(|v| v.strip_suffix(']'));
         let given: Vec<&str> = list.map_or(vec![value], |l| l.split(',').map(str::trim).collect());
         let is_of = |place: &String| {

@@ -112,7 +112,7 @@ impl Case {
         let line = self.directive();
         let cases = invar_ir::text::cases(&line)?;
         let options = invar_interp::Options::default();
-        let mut no_files = |name: &str, _: &invar_ir::ElementType| Err(format!("no file `{name}`"));
+        let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
         let bound = invar_interp::case::bind(&self.module, &cases[0], &options, &mut no_files)?;
         Ok(bound.args)
     }

@@ -9,7 +9,7 @@ use invar_interp::passes::BoundProgram;
 use invar_interp::{Options as RunOptions, run};
 use invar_ir::text::case::{Program, files};
 use invar_ir::text::{cases, parse, programs};
-use invar_ir::{Diagnostics, ElementType, Kernel, Verified, verify};
+use invar_ir::{Diagnostics, Kernel, Verified, verify};
 
 use crate::Target;
 use crate::compare::is_refusal;
@@ -120,7 +120,7 @@ fn file(
             step_limit: 100_000_000,
             ..RunOptions::default()
         };
-        let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+        let mut no_files = |n: &str, _: &_| Err(format!("no file `{n}`"));
         let mut case = case;
         if case.simdgroup != required {
             case.simdgroup = None;
@@ -176,7 +176,7 @@ fn program(
         step_limit: 100_000_000,
         ..RunOptions::default()
     };
-    let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+    let mut no_files = |n: &str, _: &_| Err(format!("no file `{n}`"));
     let mut actual = BoundProgram::new(module, program, &run_options, &mut no_files)?;
     let mut expected = actual.copy();
     let specialised = |b: &mut Bound| {

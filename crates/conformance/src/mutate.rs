@@ -7,8 +7,7 @@ use invar_interp::case::bind;
 use invar_interp::{Arg, Grid, Options};
 use invar_ir::text::{cases, parse};
 use invar_ir::{
-    Const, ElementType, InstKind, Module, Op, ParamKind, Region, Scalar, StructDef, Type, Value,
-    verify,
+    Const, InstKind, Module, Op, ParamKind, Region, Scalar, StructDef, Type, Value, verify,
 };
 use invar_texture::Sampler;
 
@@ -48,7 +47,7 @@ pub fn mutant(seed: u64, texts: &[String]) -> Option<Case> {
         return None;
     }
     let run = &runs[random.below(runs.len())];
-    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
     let bound = bind(&module, run, &Options::default(), &mut no_files).ok()?;
     let mut module = module.into_module();
     module

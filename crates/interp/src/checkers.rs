@@ -168,7 +168,7 @@ impl OutOfBoundsAccesses {
                 let Found {
                     message,
                     count,
-                    object,
+                    object: number,
                     loads,
                 } = found;
                 let more = match count {
@@ -181,17 +181,22 @@ impl OutOfBoundsAccesses {
                     let found = Diagnostic::warning(Rule::DiscardedLoad, span, message);
                     let found = found
                         .help("load inside of an `if` instead, so that the access is not made");
-                    return (object, found);
+                    return (number, found);
                 }
                 let found = Diagnostic::error(Rule::OutOfBounds, span, format!("{message}{more}"));
                 let meant = match loads {
                     true => "`allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)`",
                     false => "`allow(out_of_bounds_stores)` or `allow(out_of_bounds_loads)`",
                 };
+                let object = number.map(|object| &self.about.objects[object as usize]);
+                let sized = match object {
+                    Some(object) if object.texture.is_some() => "pass a larger texture",
+                    _no_texture => "size the buffer",
+                };
                 let found = found.help(format!(
-                    "guard the access or size the buffer; if it is meant, say {meant} on the kernel"
+                    "guard the access or {sized}; if it is meant, say {meant} on the kernel"
                 ));
-                (object, found)
+                (number, found)
             })
             .collect()
     }

@@ -682,8 +682,8 @@ fn check_texture(texture: TextureType, arg: Given<'_>) -> Result<(), String> {
             levels => format!(" in {levels} levels"),
         };
         return Err(format!(
-            "has {size_bytes} bytes, but a {} texture of {}x{}x{}{levels} has {}",
-            format.name(),
+            "has {size_bytes} bytes, but {} texture of {}x{}x{}{levels} has {}",
+            format.with_article(),
             shape.width,
             shape.height,
             shape.depth,

@@ -195,7 +195,10 @@ impl Dimension {
             | Dimension::CubeArray => (true, true),
         };
         if self != Dimension::Buffer && shape.width > MAX_EXTENT {
-            return Some(format!("has {} texels in a row", shape.width));
+            return Some(format!(
+                "has {} texels in a row, and only a texture_buffer has more than {MAX_EXTENT}",
+                shape.width
+            ));
         }
         if self.has_samples() != (shape.samples > 1) {
             return Some(match shape.samples {
@@ -209,7 +212,8 @@ impl Dimension {
         if self.is_cube() {
             let faces = shape.depth.is_multiple_of(6);
             if !faces || self == Dimension::Cube && shape.depth != 6 {
-                return Some(format!("has {} slices, no six faces", shape.depth));
+                let plural = if shape.depth == 1 { "" } else { "s" };
+                return Some(format!("has {} slice{plural}, no six faces", shape.depth));
             }
             if shape.width != shape.height {
                 let (width, height) = (shape.width, shape.height);
@@ -222,7 +226,10 @@ impl Dimension {
             return Some(format!("has {} rows", shape.height));
         }
         if !self.has_levels() && shape.levels > 1 {
-            return Some(format!("has {} levels", shape.levels));
+            return Some(format!(
+                "has {} levels, and textures of two dimensions and cubes alone have more than one",
+                shape.levels
+            ));
         }
         (!slices && shape.depth > 1).then(|| format!("has {} slices", shape.depth))
     }

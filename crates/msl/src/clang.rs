@@ -216,7 +216,7 @@ pub(crate) fn compile(request: &Request, sources: Sources) -> Result<Compiled, F
     for (name, text) in HEADERS {
         write(&headers.join(name), text)?;
     }
-    for name in ALIASES.iter().chain(&["simd/simd.h"]) {
+    for name in ALIASES.iter().chain(&["simd/simd.h", "metal_imageblocks"]) {
         write(&headers.join(name), "#include <metal_stdlib>\n")?;
     }
     let mut roots = Vec::new();

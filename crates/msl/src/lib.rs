@@ -392,8 +392,9 @@ fn without_imageblocks(mut complaints: Vec<Complaint>) -> Vec<Complaint> {
         return complaints;
     };
     let mut found = complaints.swap_remove(first);
-    found.message = "imageblocks of Metal sources are not read: keep the elements in a `threadgroup` array, or write \
-                     the kernel as text, in Python or in Rust"
+    found.message = "imageblocks of Metal sources are not read, and a file with one is refused as a whole: keep the \
+                     elements in a `threadgroup` array, or write the kernel as text, in Python or in Rust; kernels \
+                     that use none are read from a file of their own"
         .to_string();
     vec![found]
 }

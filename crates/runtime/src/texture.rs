@@ -67,6 +67,17 @@ impl fmt::Debug for Texture {
     }
 }
 
+/// A texture by its format and size, as in a sentence.
+pub(crate) fn named(shape: TextureShape) -> String {
+    let [width, height, depth] = shape.extents();
+    let depth = match depth / shape.samples {
+        0 | 1 => String::new(),
+        several => format!("x{several}"),
+    };
+    let format = shape.format.with_article();
+    format!("{format} texture of {width}x{height}{depth}")
+}
+
 impl Texture {
     /// One of zeros (I1).
     ///
@@ -89,7 +100,18 @@ impl Texture {
     /// # Errors
     /// `out-of-memory`.
     pub fn of_shape(device: &Device, shape: TextureShape) -> Result<Texture, Error> {
-        let bytes = ByteBuffer::zeroed(device, shape.size_bytes() as usize)?;
+        let (size, most) = (shape.size_bytes(), device.capabilities().buffer_bytes);
+        if size > most {
+            return Err(Error::new(
+                Rule::OutOfMemory,
+                format!(
+                    "{} has {size} bytes, more than the {most} that device `{}` allows",
+                    named(shape),
+                    device.capabilities().name
+                ),
+            ));
+        }
+        let bytes = ByteBuffer::zeroed(device, size as usize)?;
         Ok(Texture { bytes, shape })
     }
 
@@ -166,7 +188,7 @@ impl Texture {
     /// `invalid-argument` if it does not have that level.
     pub fn level(&self, level: u32) -> Result<Arg<'_>, Error> {
         if level >= self.shape.levels {
-            let why = format!("a {self:?} has no level {level}");
+            let why = format!("{} has no level {level}", named(self.shape));
             return Err(Error::new(Rule::InvalidArgument, why));
         }
         let start = self.shape.level_start(level) * self.shape.format.texel_bytes();
@@ -203,7 +225,10 @@ impl Texture {
     pub fn element(&self, level: u32, element: u32) -> Result<Arg<'_>, Error> {
         let slices = self.shape.samples;
         if level >= self.shape.levels || element >= self.shape.depth / slices {
-            let why = format!("a {self:?} has no element {element} in a level {level}");
+            let why = format!(
+                "{} has no element {element} in a level {level}",
+                named(self.shape)
+            );
             return Err(Error::new(Rule::InvalidArgument, why));
         }
         let of_level = self.shape.level(level);
@@ -254,7 +279,8 @@ impl Texture {
             return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
-                    "a {self:?} has {} bytes, found {}",
+                    "{} has {} bytes, found {}",
+                    named(self.shape),
                     self.shape.size_bytes(),
                     bytes.len()
                 ),
@@ -301,6 +327,7 @@ impl ByFormats {
             Arg::Scalar(_) | Arg::ThreadgroupLength(_) => None,
         };
         let shapes: Vec<Option<TextureShape>> = call.args.iter().map(shape).collect();
+        self.check_sizes(device, &shapes)?;
         let params = self.source.kernel().params.iter();
         let forms: Forms = params
             .zip(call.args)
@@ -325,6 +352,29 @@ impl ByFormats {
             time_limit: call.time_limit,
         };
         executable.prepare(&call, job)
+    }
+
+    /// Whether the device takes textures as large as these.
+    fn check_sizes(&self, device: &Device, shapes: &[Option<TextureShape>]) -> Result<(), Error> {
+        let able = device.capabilities();
+        let kernel = self.source.kernel();
+        for (param, shape) in kernel.params.iter().zip(shapes) {
+            if let Some(shape) = shape.filter(|s| s.size_bytes() > able.buffer_bytes) {
+                return Err(Error::new(
+                    Rule::OutOfMemory,
+                    format!(
+                        "argument `{}` of `{}` is {} of {} bytes, more than the {} that {} takes",
+                        param.name,
+                        kernel.name,
+                        named(shape),
+                        shape.size_bytes(),
+                        able.buffer_bytes,
+                        able.description
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The kernel for these forms, compiled when they first come.

@@ -145,6 +145,21 @@ impl PixelFormat {
         PixelFormat::ALL.iter().copied().find(|f| f.name() == name)
     }
 
+    /// Its name behind an article, as in a sentence: "an r8unorm", "a depth32float".
+    ///
+    /// ```
+    /// use invar_texture::PixelFormat;
+    /// assert_eq!(PixelFormat::Rg8Unorm.with_article(), "an rg8unorm");
+    /// assert_eq!(PixelFormat::Bgra8Unorm.with_article(), "a bgra8unorm");
+    /// ```
+    pub fn with_article(self) -> String {
+        let article = match self.name().starts_with('r') {
+            true => "an",
+            false => "a",
+        };
+        format!("{article} {}", self.name())
+    }
+
     /// Bytes of a texel.
     pub const fn texel_bytes(self) -> u64 {
         match self.is_packed() {

@@ -103,7 +103,9 @@ impl TextureShape {
     /// There are not 1, 2, 4 or 8; or as [`TextureShape::new`].
     pub fn with_samples(self, samples: u32) -> Result<TextureShape, String> {
         if ![1, 2, 4, 8].contains(&samples) {
-            return Err(format!("a texel has 1, 2, 4 or 8 samples, not {samples}"));
+            return Err(format!(
+                "a texture has 2, 4 or 8 samples of each texel, or one where it is not multisampled, not {samples}"
+            ));
         }
         let depth = self.depth / self.samples * samples;
         let shape = TextureShape { samples, ..self };

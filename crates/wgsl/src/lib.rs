@@ -28,6 +28,7 @@ mod flow;
 mod layout;
 mod math;
 mod memory;
+mod neighbours;
 mod overrides;
 mod place;
 mod pointers;
@@ -438,6 +439,7 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
     // Uniformity is the verifier's.
     let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
     let checked = pointers::without(&module);
+    let checked = neighbours::without(checked.as_ref().unwrap_or(&module)).or(checked);
     let info = Validator::new(flags, Capabilities::all())
         .validate(checked.as_ref().unwrap_or(&module))
         .map_err(|error| {

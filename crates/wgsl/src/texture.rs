@@ -7,8 +7,8 @@
 //! Deliberately absent: samples that choose their level by what neighbours sample, and external textures.
 
 use invar_ir::{
-    AtomicOp, Const, Dimension, Memory, Op, Order, Place, SamplerSource, Scalar, Scope, Step,
-    TextureAccess, TextureFunction, TextureType, Type, Value,
+    AtomicOp, Const, Diagnostic, Dimension, Memory, Op, Order, Place, Rule, SamplerSource, Scalar,
+    Scope, Step, TextureAccess, TextureFunction, TextureType, Type, Value,
 };
 use invar_texture::PixelFormat;
 use naga::{
@@ -252,14 +252,14 @@ impl Translator<'_> {
         else {
             return Err(self.unexpected("a sample that is none"));
         };
-        if clamp_to_edge {
-            return Err(self.refuse("`textureSampleBaseClampToEdge`"));
-        }
         let (memory, ty) = self.image(image)?;
         let Val::Sampler(sampler) = self.expr(sampler)? else {
             return Err(self.unexpected("a value as a sampler"));
         };
         let mut at = self.coordinates(coordinate, array_index)?;
+        if clamp_to_edge {
+            self.keep_inside(memory, &mut at);
+        }
         if gather.is_some() && ty.dimension.is_cube() {
             return Err(self.refuse("`textureGather` of a cube"));
         }
@@ -293,7 +293,7 @@ impl Translator<'_> {
                 TextureFunction::Sample(sampler.into())
             }
             (None, SampleLevel::Auto | SampleLevel::Bias(_)) => {
-                return Err(self.refuse("a sample that chooses its level by its neighbours"));
+                return Err(self.by_neighbours(matches!(level, SampleLevel::Bias(_)), reference));
             }
             (None, SampleLevel::Gradient { x, y }) => {
                 at.extend(self.gradient_level((memory, ty), *x, *y)?);
@@ -309,6 +309,40 @@ impl Translator<'_> {
             Some(value) => Ok(Val::One(value)),
             None => Err(self.unexpected("a sample that gives nothing")),
         }
+    }
+
+    /// Brings normalized coordinates to half a texel from the edges of the first level at least.
+    fn keep_inside(&mut self, memory: Memory, at: &mut [Value]) {
+        let half = self.constant(Const::from(0.5f32));
+        let one = self.constant(Const::from(1.0f32));
+        let sizes = [TextureFunction::Width, TextureFunction::Height];
+        for (coordinate, size) in at.iter_mut().zip(sizes) {
+            if let Some(size) = self.k.texture_function(memory, size, &[]) {
+                let size = self.k.cast(size, Type::F32);
+                let least = self.op(Op::Div, &[half, size]);
+                let most = self.op(Op::Sub, &[one, least]);
+                *coordinate = self.op(Op::Clamp, &[*coordinate, least, most]);
+            }
+        }
+    }
+
+    /// The refusal of a sample that chooses its level by what neighbours sample.
+    fn by_neighbours(&self, is_biased: bool, reference: Option<Value>) -> Diagnostic {
+        let (name, instead) = match (is_biased, reference) {
+            (true, _) => ("textureSampleBias", "textureSampleLevel"),
+            (false, Some(_)) => ("textureSampleCompare", "textureSampleCompareLevel"),
+            (false, None) => ("textureSample", "textureSampleLevel"),
+        };
+        let message = format!(
+            "`{name}` chooses its level by what the pixels beside it sample, which a compute shader has not"
+        );
+        let level = match reference {
+            Some(_) => "",
+            None => ", which says the level",
+        };
+        Diagnostic::error(Rule::UnsupportedFeature, self.k.span(), message)
+            .labelled("only fragment shaders sample so")
+            .help(format!("write `{instead}`{level}"))
     }
 
     /// The level of a sample with gradients; none where there is one level.

@@ -129,6 +129,11 @@ fn devices_are_listed_with_what_they_can_do() {
         out.contains("simdgroups of 4, 8, 16, 32, 64, 128 threads"),
         "{out}"
     );
+    assert!(
+        out.contains("at most 65536 texels in a row and a column and 1073741824 in all")
+            && out.contains("linear samples to the bit of the formula (rule V3)"),
+        "{out}"
+    );
     let (out, _) = expect(0, &["devices", "--json"]);
     let all: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     let all = all.as_array().expect("a list");

@@ -110,6 +110,129 @@ fn a_race_for_a_texel_is_found() {
 }
 
 #[test]
+fn texels_beyond_the_edges_are_told_of_as_texels() {
+    let folder = Folder::new();
+    let guarded = GRADIENT.replace(" allow(out_of_bounds_stores)", "");
+    let file = folder.file("beyond.inv", &guarded);
+    let arg = "t=texture(r8unorm, 4, 4)";
+    let (_, err) = expect(1, &["check", text(&file), "--grid", "8,8", "--arg", arg]);
+    assert!(
+        err.contains("guard the access or pass a larger texture"),
+        "{err}"
+    );
+}
+
+/// Copies a texture to one of another format by a kernel, and gives the codes that it then has.
+fn copied(folder: &Folder, src: &str, dst: &str) -> Array {
+    let copy = folder.file("copy.inv", COPY);
+    let out = folder.path("copied.npy");
+    let (src, dst) = (format!("src={src}"), format!("dst={dst}"));
+    let to = format!("dst=@{}", text(&out));
+    expect(
+        0,
+        &[
+            "run",
+            text(&copy),
+            "--arg",
+            &src,
+            "--arg",
+            &dst,
+            "--out",
+            &to,
+        ],
+    );
+    npy::read(&out).expect("an array")
+}
+
+const COPY: &str = "\
+kernel @copy(%src: texture2d f32 read, %dst: texture2d f32 write) threadgroup(8, 8) {
+    %x = thread_position_in_grid x
+    %y = thread_position_in_grid y
+    %c = texture_read %src[%x, %y]
+    texture_write %dst[%x, %y], %c
+}
+";
+
+#[test]
+fn two_channels_are_a_picture_of_red_and_green() {
+    let folder = Folder::new();
+    let copy = folder.file("copy.inv", COPY);
+    for (format, codes, whole) in [
+        (
+            "rg8unorm",
+            "200, 100, 3, 0",
+            [200, 100, 0, 255, 3, 0, 0, 255],
+        ),
+        (
+            "rg16unorm",
+            "51400, 25700, 771, 0",
+            [200, 100, 0, 255, 3, 0, 0, 255],
+        ),
+    ] {
+        let file = folder.path("rg.png");
+        let src = format!("src=texture({format}, 2, 1, [{codes}])");
+        let dst = format!("dst=texture({format}, 2, 1)");
+        let out = format!("dst=@{}", text(&file));
+        expect(
+            0,
+            &[
+                "run",
+                text(&copy),
+                "--arg",
+                &src,
+                "--arg",
+                &dst,
+                "--out",
+                &out,
+            ],
+        );
+        let photo = format!("@{}", text(&file));
+        let seen = copied(&folder, &photo, "texture(rgba8unorm, 2, 1)");
+        assert_eq!(seen.bytes, whole, "{format}");
+        let again = format!("texture({format}, 2, 1, @\"{}\")", text(&file));
+        let seen = copied(&folder, &again, "texture(rg8unorm, 2, 1)");
+        assert_eq!(seen.bytes, [200, 100, 3, 0], "{format}");
+    }
+}
+
+#[test]
+fn pictures_of_16_bits_keep_all_of_them() {
+    let folder = Folder::new();
+    let copy = folder.file("copy.inv", COPY);
+    let file = folder.path("deep.png");
+    let codes = [0x1234u16, 0xfedc, 0x00ff, 0x0180];
+    let list = codes.map(|code| code.to_string()).join(", ");
+    let src = format!("src=texture(rgba16unorm, 1, 1, [{list}])");
+    let out = format!("dst=@{}", text(&file));
+    expect(
+        0,
+        &[
+            "run",
+            text(&copy),
+            "--arg",
+            &src,
+            "--arg",
+            "dst=texture(rgba16unorm, 1, 1)",
+            "--out",
+            &out,
+        ],
+    );
+    let same: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
+    let photo = format!("@{}", text(&file));
+    let said = |format: &str| format!("texture({format}, 1, 1, @\"{}\")", text(&file));
+    for src in [photo.clone(), said("rgba16unorm"), said("rgba32float")] {
+        let seen = copied(&folder, &src, "texture(rgba16unorm, 1, 1)");
+        assert_eq!(seen.bytes, same, "{src}");
+    }
+    // 0x00ff is 0.99 of a code of 8 bits, and 0x0180 1.49.
+    let seen = copied(&folder, &said("rgba8unorm"), "texture(rgba8unorm, 1, 1)");
+    assert_eq!(seen.bytes, [0x12, 0xfe, 1, 1]);
+    // Channels in another order are the colours that they are called.
+    let seen = copied(&folder, &said("bgra8unorm"), "texture(rgba8unorm, 1, 1)");
+    assert_eq!(seen.bytes, [0x12, 0xfe, 1, 1]);
+}
+
+#[test]
 fn bad_pictures_and_textures_are_refused_in_a_sentence() {
     let folder = Folder::new();
     let photo = picture(&folder, "photo.png", "16, 16");
@@ -144,7 +267,29 @@ fn bad_pictures_and_textures_are_refused_in_a_sentence() {
     let words = format!("@{}", text(&no_picture));
     let fine = "texture(rgba8unorm, 4, 4)";
     assert!(run(&words, fine).contains("words.png: is no PNG file"));
-    assert!(run(&cut, fine).contains("cut.png: is no PNG file, or a damaged one"));
+    assert!(run(&cut, fine).contains("cut.png: is a damaged PNG file: it ends too early"));
+    let mut other = whole.clone();
+    other[30] ^= 1;
+    let broken = folder.path("broken.png");
+    std::fs::write(&broken, other).expect("written");
+    let broken = format!("@{}", text(&broken));
+    assert!(run(&broken, fine).ends_with(
+        "broken.png: is a damaged PNG file: the checksum of its IHDR part does not fit\n"
+    ));
+    let narrow = format!("texture(rgba8unorm, 8, 16, @\"{}\")", text(&photo));
+    assert!(run(&narrow, fine).contains("is a picture of 16x16, and the texture one of 8x16"));
+    let signed = format!("texture(rgba8sint, 16, 16, @\"{}\")", text(&photo));
+    assert!(run(&signed, fine).contains("is a picture, which is not read as rgba8sint"));
+    let wide = run("texture(r8unorm, 70000, 1)", fine);
+    assert!(
+        wide.contains("only a texture_buffer has more than 65536"),
+        "{wide}"
+    );
+    let huge = run("texture(rgba32float, 20000, 20000)", fine);
+    assert!(
+        huge.contains("an rgba32float texture of 20000x20000x1: 6400000000 bytes are more than"),
+        "{huge}"
+    );
     assert!(run("@nowhere.png", fine).contains("nowhere.png: no such file"));
     assert!(run("@data.npy", fine).contains("data.npy is no picture"));
     assert!(run(&good, "texture(rgba8unorm, 0, 4)").contains("not 0x4"));
@@ -205,7 +350,41 @@ fn formats_of_wgsl_are_given_for_what_is_written() {
         1,
         "its components are f32, and those of rgba8uint are u32",
     );
+    let counts = "kernel @counts(%t: texture2d u32 write) threadgroup(8) {\n    %x = thread_position_in_grid x\n    \
+                  %c = construct u32x4 %x\n    texture_write %t[%x, %x], %c\n}\n";
+    let folder = Folder::new();
+    let counts = folder.file("counts.inv", counts);
+    let (_, err) = expect(1, &["emit", text(&counts), "--target", "wgsl"]);
+    assert!(err.contains("such as t=rgba8uint"), "{err}");
     says("wgsl", "src=rgba8unorm", 2, "writes no texture `src`");
     says("wgsl", "dst=rgb", 2, "there is no pixel format `rgb`");
     says("msl", "dst=rgba8unorm", 2, "only WGSL names the formats");
+}
+
+#[test]
+fn fields_of_a_uniform_may_stand_in_quotes() {
+    let folder = Folder::new();
+    let shader = "struct Params { filterDim: u32, blockDim: u32 }
+        @group(0) @binding(0) var<uniform> params: Params;
+        @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(1) fn main() { y[0] = params.filterDim * 100 + params.blockDim; }";
+    let file = folder.file("blur.wgsl", shader);
+    let arg = "params={\"filterDim\": 3, blockDim: 7}";
+    let run = [
+        "run",
+        text(&file),
+        "--groups",
+        "1",
+        "--arg",
+        "y=zeros(1)",
+        "--arg",
+    ];
+    let (out, _) = expect(0, &[&run[..], &[arg]].concat());
+    assert!(out.contains("y = [307]"), "{out}");
+    let wrong = "params={\"filter\": 3}";
+    let (_, err) = expect(2, &[&run[..], &[wrong]].concat());
+    assert!(
+        err.contains("there is no field `filter`; there is `filterDim`, `blockDim`"),
+        "{err}"
+    );
 }

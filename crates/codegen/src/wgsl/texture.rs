@@ -92,8 +92,14 @@ fn spelled(ty: TextureType, format: Option<PixelFormat>, name: &str) -> Result<S
         return Err(format!("WGSL writes no `{}`", ty.name()));
     }
     let Some(format) = format else {
+        let such = match ty.component {
+            Scalar::U32 => PixelFormat::Rgba8Uint,
+            Scalar::I32 => PixelFormat::Rgba8Sint,
+            _float => PixelFormat::Rgba8Unorm,
+        };
         return Err(format!(
-            "WGSL names the format of a texture that is written: say it, such as {name}=rgba8unorm"
+            "WGSL names the format of a texture that is written: say it, such as {name}={}",
+            such.name()
         ));
     };
     let (access, known): (_, &[PixelFormat]) = match ty.access {

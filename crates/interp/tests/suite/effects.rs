@@ -13,8 +13,8 @@ use invar_ir::rewrite::rewrite;
 use invar_ir::text::case::{RunCase, cases};
 use invar_ir::text::parse;
 use invar_ir::{
-    AccessMode, Diagnostic, Diagnostics, ElementType, Elements, Inst, InstKind, Kernel,
-    KernelBuilder, Module, Scope, Spaces, Span, Type, Verified, verify,
+    AccessMode, Diagnostic, Diagnostics, Elements, Inst, InstKind, Kernel, KernelBuilder, Module,
+    Scope, Spaces, Span, Type, Verified, verify,
 };
 
 fn corpus() -> Vec<PathBuf> {
@@ -189,7 +189,7 @@ fn outcome(
         step_limit: 1_000_000_000,
         ..Options::default()
     };
-    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
     let mut natural = bind(module, case, &options, &mut no_files)?;
     let mut now = bind(module, case, &options, &mut no_files)?;
     natural.options.seed = 0;

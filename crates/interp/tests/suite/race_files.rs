@@ -8,7 +8,7 @@ use invar_interp::case::{bind, mismatches};
 use invar_interp::{CheckOptions, Options, Schedules, check};
 use invar_ir::text::case::{ExpectedDiagnostic, cases, expectations};
 use invar_ir::text::parse;
-use invar_ir::{Diagnostic, ElementType, Severity, verify};
+use invar_ir::{Diagnostic, Severity, verify};
 
 fn files() -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir");
@@ -47,7 +47,7 @@ fn findings(name: &str, source: &str, simdgroup_size: u32) -> Result<Vec<Diagnos
             step_limit: 10_000_000,
             ..Options::default()
         };
-        let mut files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+        let mut files = |name: &str, _: &_| Err(format!("no file `{name}`"));
         let bound = bind(&module, case, &options, &mut files).map_err(|e| e.to_string())?;
         let check_options = CheckOptions {
             run: bound.options,

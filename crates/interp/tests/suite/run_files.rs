@@ -8,7 +8,7 @@ use invar_interp::passes::BoundProgram;
 use invar_interp::{Options, run};
 use invar_ir::text::case::{Program, cases, programs};
 use invar_ir::text::parse;
-use invar_ir::{ElementType, Kernel, Verified, verify};
+use invar_ir::{Kernel, Verified, verify};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -62,9 +62,9 @@ fn run_file(path: &Path) -> Result<u32, String> {
                     step_limit: 100_000_000,
                     ..Options::default()
                 };
-                let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+                let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
                 let bound = || {
-                    bind(&module, case, &options, &mut |n: &str, _: &ElementType| {
+                    bind(&module, case, &options, &mut |n: &str, _: &_| {
                         Err(format!("no file `{n}`"))
                     })
                 };
@@ -112,7 +112,7 @@ fn run_program(
         step_limit: 100_000_000,
         ..Options::default()
     };
-    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
     let bound = BoundProgram::new(module, program, &options, &mut no_files);
     let mut now = bound.map_err(|e| e.to_string())?;
     let mut natural = now.copy();

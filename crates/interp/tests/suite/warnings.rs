@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use invar_interp::case::bind;
 use invar_interp::{CheckOptions, Options, Verdict, check};
 use invar_ir::text::case::cases;
-use invar_ir::{Diagnostic, ElementType, Rule, text, verify};
+use invar_ir::{Diagnostic, Rule, text, verify};
 
 /// Everything that the runs of the corpus's files find whose names begin so.
 fn found(beginning: &str, options: &CheckOptions) -> Vec<(String, Vec<Diagnostic>, Verdict)> {
@@ -26,7 +26,7 @@ fn found(beginning: &str, options: &CheckOptions) -> Vec<(String, Vec<Diagnostic
         let module = text::parse("test.inv", &source).expect("it parses");
         let module = verify(module).expect("it verifies");
         for case in &cases(&source).expect("directives") {
-            let mut none = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+            let mut none = |name: &str, _: &_| Err(format!("no file `{name}`"));
             let run = Options {
                 step_limit: 10_000_000,
                 ..Options::default()

@@ -59,7 +59,7 @@ fn launches_need_the_overrides_that_their_entry_point_uses() {
             .dispatch(&program, Dispatch::linear(4, 4), &[Arg::from(&y)])
             .expect("a dispatch");
         done.wait().expect("a clean run");
-        assert_eq!(y.read::<u32>().expect("numbers"), [0, 1, 2, 3]);
+        assert_eq!(y.read().expect("numbers"), [0, 1, 2, 3]);
         let Err(refused) = device.compile(&module, "scaled") else {
             panic!("`by` has no value");
         };

@@ -186,7 +186,7 @@ fn run_file(driver: &Driver, path: &Path, counts: &mut Counts) {
         false => (parse(&name, &source).expect("kernels"), source),
     };
     let module = verify(module).expect("valid");
-    let mut no_files = |name: &str, _: &ElementType| Err(format!("there is no file `{name}`"));
+    let mut no_files = |name: &str, _: &_| Err(format!("there is no file `{name}`"));
     for case in cases(&lines).expect("directives") {
         // What nothing is expected of shows a mistake.
         if case.expects.is_empty() {
@@ -325,7 +325,7 @@ fn launches_that_a_proof_is_not_of_run_the_wgsl_with_guards() {
     let report = proved(&module, "turn").expect("it is proved");
     let mut ran = Vec::new();
     for case in cases(source).expect("directives") {
-        let mut no_files = |name: &str, _: &ElementType| Err(format!("there is no file `{name}`"));
+        let mut no_files = |name: &str, _: &_| Err(format!("there is no file `{name}`"));
         let bound = bind(&module, &case, &Options::default(), &mut no_files).expect("inputs");
         let (has_less, found) = run_proved(&driver, &module, &bound, &report).expect("it runs");
         let cpu = on_cpu(&module, &bound).expect("the CPU device runs it");

@@ -19,9 +19,18 @@ use crate::types::{ElementType, Scalar, StructDef};
 /// The most bytes that one expression may stand for.
 pub const MAX_DATA_BYTES: u64 = 1 << 30;
 
-/// Reads an array file: its name as written and what one element is, to the bytes of whole elements
-/// laid out as L3 says, or why there are none.
-pub type FileReader<'a> = &'a mut dyn FnMut(&str, &ElementType) -> Result<Vec<u8>, String>;
+/// What the bytes of a file are wanted for.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// Elements of that type, as many as there are.
+    Elements(ElementType),
+    /// All texels of a texture.
+    Texels(TextureShape),
+}
+
+/// Reads a file: its name as written and what is wanted of it, to the bytes of whole elements laid out as L3 says, or
+/// to those of the texture, or why there are none.
+pub type FileReader<'a> = &'a mut dyn FnMut(&str, &Wanted) -> Result<Vec<u8>, String>;
 
 /// The bytes of elements that an expression stands for; a scalar gives one element.
 ///
@@ -116,7 +125,7 @@ pub fn evaluate(
             }))
         }
         ExprKind::File(name) => {
-            let bytes = files(name, element).map_err(wrong)?;
+            let bytes = files(name, &Wanted::Elements(element.clone())).map_err(wrong)?;
             if !(bytes.len() as u64).is_multiple_of(extent.size_bytes) {
                 return Err(wrong(format!(
                     "`{name}` holds {} bytes, no whole number of elements of {}",
@@ -163,21 +172,33 @@ pub fn evaluate_texture(
     let size = shape.size_bytes();
     if size > MAX_DATA_BYTES || !has_room(size) {
         let (rule, why) = match size > MAX_DATA_BYTES {
-            true => (Rule::LimitExceeded, "more than fit into data of a text"),
-            false => (Rule::OutOfMemory, "for which there is no memory"),
+            true => (
+                Rule::LimitExceeded,
+                format!("{size} bytes are more than {MAX_DATA_BYTES} bytes"),
+            ),
+            false => (
+                Rule::OutOfMemory,
+                format!("there is no memory for its {size} bytes"),
+            ),
         };
-        let message = format!("the texture has {size} bytes, {why}");
+        let format = shape.format.with_article();
+        let [width, height, depth] = shape.extents();
+        let message = format!("{format} texture of {width}x{height}x{depth}: {why}");
         return Err(Diagnostic::error(rule, span, message));
     }
     let Some(contents) = contents else {
         return Ok(vec![0; size as usize]);
     };
-    let bytes = evaluate(contents, &stored(shape.format).into(), &[], files)?;
+    let bytes = match &contents.kind {
+        ExprKind::File(name) => files(name, &Wanted::Texels(shape))
+            .map_err(|why| Diagnostic::error(Rule::TypeMismatch, contents.span, why))?,
+        _no_file => evaluate(contents, &stored(shape.format).into(), &[], files)?,
+    };
     if bytes.len() as u64 != size {
         let each = stored(shape.format).size_bytes();
         let message = format!(
-            "a {} texture of {}x{}{} has {} numbers, found {}",
-            shape.format.name(),
+            "{} texture of {}x{}{} has {} numbers, found {}",
+            shape.format.with_article(),
             shape.width,
             shape.height,
             match shape.levels {

@@ -22,7 +22,7 @@ fn case_error(directive: &str) -> String {
 /// The bytes of an expression, with a file `two.npy` of two bytes.
 fn data_of(expr: &str, element: &ElementType, structs: &[StructDef]) -> Result<Vec<u8>, String> {
     let case = case(&format!("; run: @k(x = {expr}) grid(1)"));
-    let mut files = |name: &str, _: &ElementType| match name {
+    let mut files = |name: &str, _: &_| match name {
         "two.npy" => Ok(vec![7, 8]),
         _ => Err(format!("there is no file `{name}`")),
     };

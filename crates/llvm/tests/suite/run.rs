@@ -7,7 +7,7 @@ use invar_conformance::Side;
 use invar_interp::Options;
 use invar_interp::case::{bind, mismatches};
 use invar_ir::text::{case::cases, parse};
-use invar_ir::{ElementType, verify};
+use invar_ir::verify;
 use invar_llvm::{CompileOptions, KernelInfo, Object, Program, Target, Text, compile, emit};
 
 fn files(folder: &str) -> Vec<PathBuf> {
@@ -62,7 +62,7 @@ fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), Stri
         .map_err(|e| e.to_string())?;
     for case in &cases(&source).map_err(|e| e.to_string())? {
         let bound = || {
-            let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+            let mut no_files = |n: &str, _: &_| Err(format!("no file `{n}`"));
             bind(&module, case, &Options::default(), &mut no_files).map_err(|e| e.to_string())
         };
         let mut reference = bound()?;
@@ -117,7 +117,7 @@ fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), Stri
                 let (kernel, dispatch, at) = (&now.kernel, &now.dispatch, (&*named, side));
                 run_native(&special, kernel, &program, dispatch, &mut now.args, at)
                     .map_err(|e| format!("{how}: {e}"))?;
-                let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+                let mut no_files = |n: &str, _: &_| Err(format!("no file `{n}`"));
                 let wrong = mismatches(&module, case, &now.args, &reference.args, &mut no_files);
                 if let Some(first) = wrong.first() {
                     return Err(format!("{how}: {first}"));

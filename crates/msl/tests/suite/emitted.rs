@@ -7,7 +7,7 @@ use invar_codegen::msl::{Argument, MslOptions, Source, write};
 use invar_interp::case::{Bound, bind};
 use invar_interp::{Arg, Grid, Options, run};
 use invar_ir::text::case::{cases, files};
-use invar_ir::text::parse;
+use invar_ir::text::{data::Wanted, parse};
 use invar_ir::{ElementType, Kernel, ParamKind, Verified, verify};
 use invar_msl::{Library, find_clang};
 
@@ -60,7 +60,7 @@ fn arguments(kernel: &Kernel, source: &Source, bound: &Bound) -> Vec<Arg<'static
     args
 }
 
-fn no_files(name: &str, _: &ElementType) -> Result<Vec<u8>, String> {
+fn no_files(name: &str, _: &Wanted) -> Result<Vec<u8>, String> {
     Err(format!("no file `{name}`"))
 }
 

@@ -96,8 +96,8 @@ fn imageblocks_are_refused_in_one_sentence() {
     }
     let library = Library {
         name: "blocks.metal".to_string(),
-        text: "#include <metal_stdlib>\nusing namespace metal;\nstruct Pixel { half4 colour; };\n\
-               kernel void k(imageblock<Pixel, imageblock_layout_explicit> block,\n\
+        text: "#include <metal_stdlib>\n#include <metal_imageblocks>\nusing namespace metal;\n\
+               struct Pixel { half4 colour; };\nkernel void k(imageblock<Pixel, imageblock_layout_explicit> block,\n\
                ushort2 at [[thread_position_in_threadgroup]]) {\n\
                threadgroup_imageblock Pixel *f = block.data(at);\n    f->colour = 1;\n}\n"
             .to_string(),
@@ -110,7 +110,7 @@ fn imageblocks_are_refused_in_one_sentence() {
             .message
             .starts_with("imageblocks of Metal sources are not read")
     );
-    assert_eq!(found.0[0].span().start.line, 4);
+    assert_eq!(found.0[0].span().start.line, 5);
 }
 
 #[test]

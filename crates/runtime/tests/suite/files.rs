@@ -8,7 +8,7 @@ use invar_interp::case::{bind, mismatches};
 use invar_interp::passes::BoundProgram;
 use invar_interp::{Arg, Dispatch, Options, run};
 use invar_ir::text::{cases, parse, programs};
-use invar_ir::{Diagnostic, Diagnostics, ElementType, Rule, Span, verify};
+use invar_ir::{Diagnostic, Diagnostics, Rule, Span, verify};
 use invar_runtime::{CompileOptions, Device, Error, Program, Queue};
 
 use crate::common::hosts;
@@ -62,7 +62,7 @@ fn run_file(device: &Device, prove: bool, path: &Path, counts: &mut Counts) {
         .and_then(verify)
         .expect("a valid file");
     let able = device.capabilities();
-    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
     for (number, case) in cases(&source).expect("valid cases").iter().enumerate() {
         let here = format!("{name}, run {}", number + 1);
         if let Some(size) = case.simdgroup
@@ -85,7 +85,7 @@ fn run_file(device: &Device, prove: bool, path: &Path, counts: &mut Counts) {
             continue;
         }
         let bound = || {
-            bind(&module, case, &options, &mut |n: &str, _: &ElementType| {
+            bind(&module, case, &options, &mut |n: &str, _: &_| {
                 Err(format!("no file `{n}`"))
             })
         };
@@ -145,7 +145,7 @@ fn run_programs(device: &Device, path: &Path, counts: &mut Counts) {
     let module = parse(&name, &source)
         .and_then(verify)
         .expect("a valid file");
-    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
     for program in programs(&source).expect("valid programs") {
         let here = format!("{name}, a program");
         let options = Options {
@@ -255,7 +255,7 @@ fn r2_kernels_that_race_stay_inside_on_every_device() {
             };
             for case in cases(&source).expect("valid cases") {
                 let options = Options::default();
-                let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+                let mut no_files = |n: &str, _: &_| Err(format!("no file `{n}`"));
                 let mut now = bind(&module, &case, &options, &mut no_files).expect("bound");
                 let kernel = module.kernel(&now.kernel).expect("it is there");
                 let sizes = &able.simdgroup_sizes;

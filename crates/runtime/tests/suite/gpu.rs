@@ -9,9 +9,7 @@ use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, Grid, Options, run};
 use invar_ir::ops::Meaning;
 use invar_ir::text::{case::cases, data::random_scalar, parse};
-use invar_ir::{
-    Access, Const, ElementType, KernelBuilder, Module, Op, Place, Rule, Scalar, Type, verify,
-};
+use invar_ir::{Access, Const, KernelBuilder, Module, Op, Place, Rule, Scalar, Type, verify};
 use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer, GpuProgram};
 use invar_runtime::{Arg as DeviceArg, Buffer, CompileOptions, Device, Dispatch, bf16, f16, scope};
 
@@ -41,7 +39,7 @@ fn run_file(gpu: &Gpu, path: &Path, prove: bool) -> Result<(u32, Vec<String>), S
     let (mut runs, mut skips) = (0, Vec::new());
     let mut programs: Vec<((String, CompileOptions), GpuProgram)> = Vec::new();
     for case in &cases(&source).map_err(|e| e.to_string())? {
-        let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+        let mut no_files = |n: &str, _: &_| Err(format!("no file `{n}`"));
         let kernel = module.kernel(&case.kernel.name).ok_or("no such kernel")?;
         let own = gpu.capabilities().simdgroup_size;
         let size = kernel.simdgroup_size.unwrap_or(own);

@@ -11,7 +11,7 @@ use invar_interp::{Arg, Dispatch, Options, run};
 use invar_ir::text::case::{cases, files};
 use invar_ir::text::data::philox4x32_10;
 use invar_ir::texture::{component, stored};
-use invar_ir::{Diagnostics, ElementType, Module, Scalar, Verified, text, verify};
+use invar_ir::{Diagnostics, Module, Scalar, Verified, text, verify};
 use invar_runtime::{Device, Error, Grid, PixelFormat, TextureShape};
 
 /// Sizes of textures that the tests have.
@@ -473,7 +473,7 @@ fn what_the_files_expect_is_so_on_every_device() {
         let module = module.unwrap_or_else(|e| panic!("{name}: {e}"));
         for case in cases(&source).expect("run lines") {
             let options = Options::default();
-            let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+            let mut no_files = |name: &str, _: &_| Err(format!("no file `{name}`"));
             let bound = bind(&module, &case, &options, &mut no_files);
             let bound = bound.unwrap_or_else(|e| panic!("{name}: {e}"));
             let kernel = module.kernel(&bound.kernel).expect("its kernel");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, CheckOptions, Options, check};
 use invar_ir::text::case::{ExpectedDiagnostic, cases, expectations};
-use invar_ir::{Diagnostic, Diagnostics, ElementType, Module, Severity, verify};
+use invar_ir::{Diagnostic, Diagnostics, Module, Severity, verify};
 
 fn fits(expected: &ExpectedDiagnostic, found: &Diagnostic) -> bool {
     let at = |line| move |l: &invar_ir::Label| l.span.start.line == line;
@@ -38,7 +38,7 @@ fn findings(
                 step_limit: 10_000_000,
                 ..Options::default()
             };
-            let mut files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+            let mut files = |name: &str, _: &_| Err(format!("no file `{name}`"));
             let bound = bind(&module, case, &options, &mut files).map_err(|e| e.to_string())?;
             let options = CheckOptions {
                 run: bound.options,

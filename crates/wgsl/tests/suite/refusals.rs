@@ -17,15 +17,44 @@ fn refused(text: &str) -> (Rule, u32, String) {
 #[test]
 fn textures_that_are_not_supported_are_refused_by_name() {
     let (rule, line, message) = refused(
-        "@group(0) @binding(0) var picture: texture_2d<f32>;
-         @group(0) @binding(1) var how: sampler;
+        "@group(0) @binding(0) var picture: texture_external;
          @compute @workgroup_size(1)
-         fn main() { let x = textureSampleBaseClampToEdge(picture, how, vec2f(0.5)); }",
+         fn main() { let x = textureLoad(picture, vec2u()); }",
     );
-    assert_eq!((rule, line), (Rule::UnsupportedFeature, 4));
+    assert_eq!(rule, Rule::UnsupportedFeature, "{line}: {message}");
+    assert!(message.contains("texture_external"), "{message}");
+}
+
+#[test]
+fn a_sample_by_neighbours_is_refused_with_its_name_and_line() {
+    let text = "
+        @group(0) @binding(0) var picture: texture_2d<f32>;
+        @group(0) @binding(1) var how: sampler;
+        fn helper(x: f32) -> f32 {
+            return textureSample(picture, how, vec2f(x, 0.5)).x;
+        }
+        @compute @workgroup_size(1) fn samples() { let x = helper(0.5); }
+        @compute @workgroup_size(1) fn derives() { let x = dpdx(0.5); }
+        @compute @workgroup_size(1) fn computes() { let x = textureSampleLevel(picture, how, vec2f(), 0); }
+        @fragment fn shades() -> @location(0) vec4f { return vec4f(helper(0.5)); }";
+    let shader = Shader::parse("samples.wgsl", text).expect("a shader");
+    assert!(shader.kernels(Some("computes"), &[]).is_ok());
+    let wrong = |entry: &str| {
+        let Err(Diagnostics(all)) = shader.kernels(Some(entry), &[]) else {
+            panic!("{entry} was taken");
+        };
+        (all[0].span().start.line, all[0].message.clone())
+    };
+    let (line, message) = wrong("samples");
+    assert_eq!(line, 5);
     assert!(
-        message.contains("textureSampleBaseClampToEdge"),
+        message.starts_with("`textureSample` chooses its level"),
         "{message}"
+    );
+    let (line, message) = wrong("derives");
+    assert_eq!(
+        (line, &*message),
+        (8, "a derivative is not supported in a shader")
     );
 }
 

@@ -8,8 +8,11 @@ use invar_conformance::metal::{self, Batch, Outcome, options as shim_options};
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, Dispatch, Options, run};
 use invar_ir::text::case::{Tolerance, cases};
-use invar_ir::text::{data::compare, parse};
-use invar_ir::{Const, ConstantKey, ElementType, ParamKind, Verified, verify};
+use invar_ir::text::{
+    data::{Wanted, compare},
+    parse,
+};
+use invar_ir::{Const, ConstantKey, ParamKind, Verified, verify};
 
 mod operations;
 mod places;
@@ -113,7 +116,7 @@ fn run_batch(batch: &Batch, name: &str, optimise: bool) -> Vec<Outcome> {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn no_files(name: &str, _: &ElementType) -> Result<Vec<u8>, String> {
+fn no_files(name: &str, _: &Wanted) -> Result<Vec<u8>, String> {
     Err(format!("no file `{name}`"))
 }
 
