@@ -29,10 +29,10 @@ impl Translator<'_> {
             ["invar", "atomic", op, scalar] => self.atomic(number, op, scalar),
             ["invar", "simd_ballot", _] => self.ballot(number).map(Some),
             ["invar", "simd_is_first", _] => {
-                // All threads of a simdgroup are there where one is.
+                // Of the threads that come here.
                 let lane = self.op(Op::ThreadIndexInSimdgroup, &[]);
-                let zero = self.bits(Scalar::U32, 0);
-                Ok(Some(Val::One(self.op(Op::Eq, &[lane, zero]))))
+                let first = self.op(Op::SimdBroadcastFirst, &[lane]);
+                Ok(Some(Val::One(self.op(Op::Eq, &[lane, first]))))
             }
             ["invar", op, scalar] => self.function(number, op, scalar).map(Some),
             ["llvm", "memcpy" | "memmove", ..] => self.copy_bytes(number, false).map(|()| None),

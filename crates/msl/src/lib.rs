@@ -15,12 +15,15 @@
 //! How the language and the memory model fit together, and what is not supported, is in `docs/metal.md`.
 //! Deliberately absent: a reader of C++, which clang is; other stages than compute.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::path::PathBuf;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
-use invar_ir::{Diagnostic, Diagnostics, KernelBuilder, Module, Rule, Span};
+use invar_ir::{
+    Const, Diagnostic, Diagnostics, InstKind, Kernel, KernelBuilder, Module, Op, Region, Rule,
+    Scalar, Span, Value,
+};
 use invar_llvm::foreign::{self, MAX_LOOPS};
 use invar_wgsl::{Entry, Resource};
 
@@ -266,6 +269,9 @@ impl Library {
             let are_active = uses_lanes && needs_active(&module);
             for kernel in &mut module.kernels {
                 kernel.active_collectives = are_active;
+                if uses_lanes && !are_active {
+                    begin_at_lane_zero(kernel);
+                }
             }
         }
         let resources = bound.into_iter().map(|b| Resource {
@@ -418,6 +424,42 @@ fn needs_active(module: &Module) -> bool {
     match invar_ir::verify(module.clone()) {
         Ok(_) => false,
         Err(Diagnostics(errors)) => errors.iter().all(|e| e.rule == Rule::CollectiveNotUniform),
+    }
+}
+
+/// Where whole simdgroups come, the first of their threads is lane 0.
+fn begin_at_lane_zero(kernel: &mut Kernel) {
+    let mut lanes = HashSet::new();
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Op {
+            op: Op::ThreadIndexInSimdgroup,
+            ..
+        } = inst.kind
+        {
+            lanes.extend(inst.results.iter().copied());
+        }
+    });
+    first_lanes(&mut kernel.body, &lanes);
+}
+
+/// Puts 0 in place of what the first thread has of these.
+fn first_lanes(region: &mut Region, lanes: &HashSet<Value>) {
+    for inst in &mut region.insts {
+        if let InstKind::Op {
+            op: Op::SimdBroadcastFirst,
+            args,
+            ..
+        } = &inst.kind
+            && lanes.contains(&args[0])
+        {
+            inst.kind = InstKind::Const(Const {
+                scalar: Scalar::U32,
+                bits: 0,
+            });
+        }
+        for inside in inst.kind.regions_mut() {
+            first_lanes(inside, lanes);
+        }
     }
 }
 
