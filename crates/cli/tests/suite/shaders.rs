@@ -540,7 +540,7 @@ fn a_run_shows_structs_field_by_field() {
     for n in ["3", "[3]"] {
         let (out, err) = run(0, n, "list=zeros(1)");
         for line in [
-            "list = [{count: 3, scale: [0, 0.5]}]\n",
+            "list = [{count: 3, scale: [0.0, 0.5]}]\n",
             "list.points = [{at: [1, 2, 0], weight: 0, marks: [0, 0]}, {at: [1, 2, 1], weight: 0, marks: [0, 1]}, ... \
              (4 in all)]\n",
             "ways = [[3, 3, 3], [3, 3, 3], [3, 3, 3], ... (4 in all)]\n",
