@@ -3,6 +3,10 @@
 //! Each says which kernels it is for and, where there is one on record, what was measured when it was chosen. Where it
 //! says that no measurement is on record, there should be one before the number changes.
 //!
+//! The 146 kernels of which some speak are the spellings of `benches/kernels/variants` and 36 of other kinds, such as
+//! stencils that wrap, pixels of bytes, structures of numbers, scans and norms of rows, on two threads of an Intel Xeon
+//! with AVX-512.
+//!
 //! Deliberately absent: limits that a proof needs, sizes that a language gives, models of what drivers do
 //! (`wgsl/value_walks.rs`), the shapes that regrouped kernels run in, which stand beside their measurement
 //! (`passes/regroup.rs`), and how far analyses look, which is about time to compile alone.
@@ -10,47 +14,50 @@
 // ---- branches and loops (`passes/options.rs`, `passes/cost.rs`) ----
 
 /// Cheap instructions in an `if` without effects that becomes `select`s, at most. For kernels with small conditions,
-/// whose branches would cost more than both sides. No measurement on record.
+/// whose branches would cost more than both sides. Neither 3 nor 12 changes the machine code of any of 146 kernels,
+/// whose `if`s of that size LLVM makes alike.
 pub(crate) const CONVERTED_INSTRUCTIONS: usize = 6;
 
 /// Instructions in a region that may be computed for nothing instead of branched around, at most: for lanes that
-/// disagree, and for the processor's guesses. No measurement on record.
+/// disagree, and for the processor's guesses. Neither 4 nor 16 changes the machine code of any of 146 kernels.
 pub(crate) const CHEAP_INSTRUCTIONS: usize = 8;
 
-/// Rounds of a `for` that is unrolled, at most. For loops over small windows and tuples. No measurement on record.
+/// Rounds of a `for` that is unrolled, at most. For loops over small windows and tuples. 4 and 16 change the code of
+/// one of 146 kernels each, whose times differ by no more than between runs.
 pub(crate) const UNROLLED_ROUNDS: u32 = 8;
 
-/// Instructions that an unrolled `for` becomes, at most. No measurement on record.
+/// Instructions that an unrolled `for` becomes, at most. With 16 a `saxpy` of four elements in a loop takes 2.7 times
+/// as long; 256 changes the code of five of 146 kernels, and makes none of them slower by more than 3 %.
 pub(crate) const UNROLLED_INSTRUCTIONS: usize = 64;
 
 /// Instructions of a loop that is written once for counters that might wrap around and once for those that do not, at
 /// most. For loops whose end and step the dispatch gives: a softmax whose loops stayed took 57 ms, else 14.
 pub(crate) const TWICE_WRITTEN_INSTRUCTIONS: usize = 1024;
 
-/// Elements of a thread array that becomes values, at most: more are kept in no machine's registers. For small
-/// matrices and windows. No measurement on record.
+/// Elements of a thread array that becomes values, at most: more are kept in no machine's registers. For small matrices
+/// and windows. Neither 16 nor 64 changes the machine code of any of 146 kernels: LLVM makes values of the others.
 pub(crate) const PROMOTED_ELEMENTS: u32 = 32;
 
-/// Elements of an array that is copied element by element, at most; a longer one by a loop. For structures whose
-/// fields are short arrays. No measurement on record.
+/// Elements of an array that is copied element by element, at most; a longer one by a loop. For structures whose fields
+/// are short arrays. Neither 2 nor 8 changes the machine code of any of 146 kernels.
 pub(crate) const UNROLLED_COPY_ELEMENTS: u32 = 4;
 
 // ---- coarser threads, for GPUs (`passes/coarsen.rs`, `passes/rows.rs`) ----
 
 /// Instructions of a kernel that is made coarser, at most: larger ones keep many values, and gain less. For streaming
-/// kernels. No measurement on record.
+/// kernels. With 24 transposes take 1.7 to 3.3 times as long on an H200.
 pub(crate) const COARSENED_INSTRUCTIONS: usize = 96;
 
-/// Loads under way in a thread that keep memory busy, at most. For kernels with barriers, such as reductions.
-/// No measurement on record.
+/// Loads under way in a thread that keep memory busy, at most. For kernels with barriers, such as reductions. No
+/// measurement on record.
 pub(crate) const LOADS_UNDER_WAY: u32 = 8;
 
 /// Threads that a coarser threadgroup keeps, at least: what stands between barriers hides nothing with fewer. No
 /// measurement on record.
 pub(crate) const COARSENED_THREADS: u32 = 128;
 
-/// Words that the rounds of a loop over a row may load together, at most: a thread keeps them in registers. For
-/// kernels that go over a row several times, such as softmax and normalisations. No measurement on record.
+/// Words that the rounds of a loop over a row may load together, at most: a thread keeps them in registers. For kernels
+/// that go over a row several times, such as softmax and normalisations. No measurement on record.
 pub(crate) const ROW_WORDS: i128 = 32;
 
 /// Instructions that a loop over a row becomes, at most. No measurement on record.
@@ -68,7 +75,8 @@ pub(crate) const MOST_RUN: usize = 64;
 // ---- the CPU (`passes/forward.rs`, `interior.rs`, `regroup.rs`, `split.rs`, `strides.rs`, `lines.rs`) ----
 
 /// Threads of a threadgroup whose rows of tiles are loaded from where they came from, at most: of more than this,
-/// several would go through each row one after another. For tiled products. No measurement on record.
+/// several would go through each row one after another. For tiled products. Neither 64 nor 1024 changes the machine
+/// code of any of 146 kernels.
 pub(crate) const FORWARDING_THREADS: u32 = 256;
 
 /// Instructions of a body that is there once more for threads without borders, at most. For stencils that wrap or
@@ -76,12 +84,13 @@ pub(crate) const FORWARDING_THREADS: u32 = 256;
 /// measurement is on record.
 pub(crate) const INTERIOR_INSTRUCTIONS: usize = 600;
 
-/// Elements between the borders of a row, at least: what is limited to fewer is no row, and its threads gain
-/// nothing. No measurement on record.
+/// Elements between the borders of a row, at least: what is limited to fewer is no row, and its threads gain nothing.
+/// Neither 16 nor 256 changes the machine code of any of 146 kernels.
 pub(crate) const INTERIOR_ROW: i64 = 64;
 
 /// Instructions of a kernel that is looked at for other threadgroups, at most: larger ones take long to look at, and
-/// are rarely written without a thought about threadgroups. No measurement on record.
+/// are rarely written without a thought about threadgroups. Neither 5,000 nor 80,000 changes the machine code of any of
+/// 146 kernels.
 pub(crate) const REGROUPED_INSTRUCTIONS: usize = 20_000;
 
 /// Instructions that copies from threadgroup memory become, at most. For tiled products whose inner loop is written
@@ -94,50 +103,55 @@ pub(crate) const UNTILED_INSTRUCTIONS: usize = 256;
 pub(crate) const REGROUPED_THREAD_BYTES: u64 = 1 << 10;
 
 /// How often a round of a loop counts beside what stands around it, where an axis for the lanes is chosen. For kernels
-/// of two dimensions. No measurement on record.
+/// of two dimensions. Neither 4 nor 16 changes the machine code of any of 146 kernels.
 pub(crate) const ROUNDS_OF_A_LOOP: u64 = 8;
 
 /// Loops deeper than this count no more.
 pub(crate) const MOST_LOOP_DEPTH: u32 = 4;
 
-/// What a gather or scatter counts for there, beside one vector for neighbours. No measurement on record.
+/// What a gather or scatter counts for there, beside one vector for neighbours. Neither 8 nor 32 changes the machine
+/// code of any of 146 kernels.
 pub(crate) const FAR_ACCESS: u64 = 16;
 
 /// What an access to elements a few apart counts for: it is that many vectors.
 pub(crate) const NEAR_ACCESS: u64 = 4;
 
-/// Threads of a row that a grid of one dimension is split into, at least: shorter rows are not worth it. No measurement
-/// on record.
+/// Threads of a row that a grid of one dimension is split into, at least: shorter rows are not worth it. Neither 16 nor
+/// 256 changes the machine code of any of 146 kernels.
 pub(crate) const LEAST_SPLIT_WIDTH: u32 = 64;
 
-/// Rows of so many threads may end within a vector; shorter ones are whole vectors of [`SPLIT_VECTOR`]. No measurement
-/// on record.
+/// Rows of so many threads may end within a vector; shorter ones are whole vectors of [`SPLIT_VECTOR`]. Neither 64 nor
+/// 1024 changes the machine code of any of 146 kernels.
 pub(crate) const LONG_SPLIT_WIDTH: u32 = 256;
 
 /// Lanes of the widest vectors of 32-bit elements.
 pub(crate) const SPLIT_VECTOR: u32 = 16;
 
-/// Instructions of a loop over strides of the grid, at most: it is there twice then. No measurement on record.
+/// Instructions of a loop over strides of the grid, at most: it is there twice then. Neither 150 nor 2,400 changes the
+/// machine code of any of 146 kernels.
 pub(crate) const STRIDE_INSTRUCTIONS: usize = 600;
 
-/// Instructions that the rounds of a loop along a row become which are made at a time, at most. No measurement on record.
+/// Instructions that the rounds of a loop along a row become which are made at a time, at most. With 256 a softmax of
+/// which each thread has a row takes three times as long; 4,096 changes the code of none of 146 kernels.
 pub(crate) const LINE_INSTRUCTIONS: usize = 1024;
 
 // ---- accesses that become vectors (`analysis/blocks.rs`, `analysis/streams.rs`) ----
 
 /// How many elements further on the next lane accesses memory, at most, for a few vectors to be made for all lanes:
-/// from further apart more vectors would be loaded for few of their lanes than a gather takes. No measurement on record.
+/// from further apart more vectors would be loaded for few of their lanes than a gather takes. With 2 pixels of three
+/// and four bytes take 2.7 to 6.3 times as long; 8 changes the code of one of 146 kernels.
 pub const MOST_VECTOR_STRIDE: u64 = 4;
 
-/// Loads of a thread side by side that are a block, at least: fewer are mostly put together of vectors otherwise.
-/// No measurement on record.
+/// Loads of a thread side by side that are a block, at least: fewer are mostly put together of vectors otherwise. No
+/// measurement on record.
 pub(crate) const LEAST_BLOCK_LOADS: usize = 4;
 
-/// Stores of a thread side by side that are a block, at least. No measurement on record.
+/// Stores of a thread side by side that are a block, at least. With 1 transposes take 2.5 to 3.3 times as long, with 4
+/// pixels of three bytes 7.6 times.
 pub(crate) const LEAST_BLOCK_STORES: usize = 2;
 
-/// Elements of a block, at most: a line of a cache of 32-bit elements, and as many vectors as half of the registers.
-/// No measurement on record.
+/// Elements of a block, at most: a line of a cache of 32-bit elements, and as many vectors as half of the registers. No
+/// measurement on record.
 pub(crate) const MOST_BLOCK_ELEMENTS: i64 = 16;
 
 /// Stores to an object that is streamed to, at most. No measurement on record.

@@ -3,6 +3,10 @@
 //! Each says which kernels it is for and what was measured by `scripts/bench.sh` when it was chosen. Where it says that
 //! no measurement is on record, there should be one before the number changes.
 //!
+//! The 146 kernels of which some speak are the spellings of `benches/kernels/variants` and 36 of other kinds, such as
+//! stencils that wrap, pixels of bytes, structures of numbers, scans and norms of rows, on two threads of an Intel Xeon
+//! with AVX-512.
+//!
 //! Deliberately absent: limits that a proof needs (`guards.rs`), sizes that the processor or a format gives
 //! (`places.rs`, `matrices.rs`, `link.rs`), and what LLVM takes long functions for (`long.rs`), which is about time to
 //! compile alone.
@@ -15,12 +19,12 @@
 pub(crate) const MOST_WRITTEN_OUT: u32 = 64;
 
 /// Instructions that a function of floats has at least to be called: shorter ones, such as `fract`, take less than a
-/// call does. No measurement on record.
+/// call does. Neither 8 nor 32 changes the machine code of any of 146 kernels.
 pub(crate) const LEAST_CALLED: usize = 16;
 
-/// Operations on components, for each component of its operands, that a function of vectors or matrices has at least
-/// to be called: `normalize` has 20, products of matrices 1 or 2, and a call moves each component. No measurement on
-/// record.
+/// Operations on components, for each component of its operands, that a function of vectors or matrices has at least to
+/// be called: `normalize` has 20, products of matrices 1 or 2, and a call moves each component. Neither 2 nor 8 changes
+/// the machine code of any of 146 kernels.
 pub(crate) const LEAST_OF_WHOLE: usize = 4;
 
 // ---- chunks (`cost.rs`, `neighbour_rows.rs`, `analysis.rs`) ----
@@ -34,15 +38,16 @@ pub(crate) const MOST_VECTORS: u32 = 16;
 /// registers are short. For loops such as those over pairs of bodies: 2 to 3 % less time.
 pub(crate) const DIVIDER_VECTORS: u32 = 2;
 
-/// Vectors in a chunk of a kernel without a loop, or with a loop of more than [`SHORT_LOOP_OPERATIONS`]: four hide
-/// what an operation takes. No measurement on record.
+/// Vectors in a chunk of a kernel without a loop, or with a loop of more than [`SHORT_LOOP_OPERATIONS`]: four hide what
+/// an operation takes. No measurement on record.
 pub(crate) const FEW_VECTORS: u32 = 4;
 
-/// Operations in a loop that is short: its vectors are limited by registers only. No measurement on record.
+/// Operations in a loop that is short: its vectors are limited by registers only. With 16 tiled products take 1.8 to
+/// 1.9 times as long; 256 changes the code of none of 146 kernels.
 pub(crate) const SHORT_LOOP_OPERATIONS: u32 = 64;
 
-/// Operations in the code of a chunk, at most: each is made as often as the chunk has vectors. No
-/// measurement on record.
+/// Operations in the code of a chunk, at most: each is made as often as the chunk has vectors. No measurement on
+/// record.
 pub(crate) const MOST_CHUNK_OPERATIONS: u32 = 700;
 
 /// Rows of threads that share loads, at most. For stencils and filters, whose neighbours read the same: each row more
@@ -50,11 +55,11 @@ pub(crate) const MOST_CHUNK_OPERATIONS: u32 = 700;
 pub(crate) const MOST_SHARING_ROWS: u32 = 4;
 
 /// How many rows apart threads may be that read the same, for these to count as sharing loads: filters of up to seven
-/// rows. No measurement on record.
+/// rows. Neither 1 nor 6 changes the machine code of any of 146 kernels.
 pub(crate) const SHARED_ROWS_APART: i64 = 3;
 
-/// How many elements to the side what one reads may begin of what the other does: a vector of `f32` at
-/// most. No measurement on record.
+/// How many elements to the side what one reads may begin of what the other does: a vector of `f32` at most. Neither 8
+/// nor 32 changes the machine code of any of 146 kernels.
 pub(crate) const SHARED_ELEMENTS_BESIDE: i64 = 16;
 
 /// How many elements apart what a thread accesses is in several rows of memory, at least. For threads that have several
@@ -62,31 +67,35 @@ pub(crate) const SHARED_ELEMENTS_BESIDE: i64 = 16;
 /// are busy, four rows of 256 take 4.6 ms where each is gone through as a whole, and 12.4 ms by quarters of each.
 pub(crate) const LEAST_BETWEEN_ROWS: u64 = 64;
 
-/// Rows of threads whose blocks are transposed, at least. No measurement on record.
+/// Rows of threads whose blocks are transposed, at least. Neither 2 nor 8 changes the machine code of any of 146
+/// kernels.
 pub(crate) const LEAST_TRANSPOSED_ROWS: u32 = 4;
 
-/// Stores of a block whose lanes' rows lie apart in memory, at least. No measurement on record.
+/// Stores of a block whose lanes' rows lie apart in memory, at least. Neither 2 nor 8 changes the machine code of any
+/// of 146 kernels.
 pub(crate) const LEAST_STORES_APART: u32 = 4;
 
-/// Stores of a block whose lanes' rows lie side by side in memory, at most. No measurement on record.
+/// Stores of a block whose lanes' rows lie side by side in memory, at most. With 2 pixels of three and four bytes take
+/// 3.2 to 4 times as long; 8 changes the code of none of 146 kernels.
 pub(crate) const MOST_STORES_SIDE_BY_SIDE: u32 = 4;
 
-/// Vectors of integers that are compared vector by vector where lanes share them, at most. No measurement on record.
+/// Vectors of integers that are compared vector by vector where lanes share them, at most. Neither 4 nor 16 changes the
+/// machine code of any of 146 kernels.
 pub(crate) const MOST_COMPARED_VECTORS: usize = 8;
 
 /// Vectors of threads whose loads are blocks, at most: the columns of one are half of the registers. No measurement on
 /// record.
 pub(crate) const BLOCK_VECTORS: u32 = 2;
 
-/// What an operation between lanes counts for among [`MOST_CHUNK_OPERATIONS`]: it takes about as many
-/// shuffles and selections. No measurement on record.
+/// What an operation between lanes counts for among [`MOST_CHUNK_OPERATIONS`]: it takes about as many shuffles and
+/// selections. Neither 4 nor 16 changes the machine code of any of 146 kernels.
 pub(crate) const OPERATIONS_BETWEEN_LANES: u32 = 8;
 
 /// What an atomic counts for, which goes lane by lane.
 pub(crate) const OPERATIONS_OF_ATOMIC: u32 = 16;
 
-/// Vectors along x of a segment without loops, at most: there are no loads to share, and more are only more code.
-/// No measurement on record.
+/// Vectors along x of a segment without loops, at most: there are no loads to share, and more are only more code. No
+/// measurement on record.
 pub(crate) const MOST_VECTORS_WITHOUT_LOOPS: u32 = 4;
 
 // ---- control flow (`control.rs`, `function.rs`, `kernel.rs`) ----
@@ -96,8 +105,8 @@ pub(crate) const MOST_VECTORS_WITHOUT_LOOPS: u32 = 4;
 /// is a plain one. No measurement on record.
 pub(crate) const MOST_TWICE: usize = 48;
 
-/// Instructions of such `if`s, after which no more are made twice: no kernel that is measured has a tenth as many. For
-/// shaders of thousands of lines, which take longer to compile than to run.
+/// Instructions of such `if`s, after which no more are made twice. For shaders of thousands of lines, which take longer
+/// to compile than to run: 2,000 lines of `if`s compile in 0.46 s where they took 0.85 s, and run no slower.
 pub(crate) const MOST_TWICE_IN_ALL: usize = 1000;
 
 /// How deep such `if`s may stand in each other, each doubling the code of those inside: sixty of them took half a
@@ -107,8 +116,7 @@ pub(crate) const DEEPEST_TWICE: u32 = 3;
 /// Weights of the way that nearly all chunks take and the other: registers are for the first.
 pub(crate) const BRANCH_WEIGHTS: [u32; 2] = [1000, 1];
 
-/// Iterations of counted loops after which a request to stop is looked for, a power of two.
-/// No measurement on record.
+/// Iterations of counted loops after which a request to stop is looked for, a power of two. No measurement on record.
 pub(crate) const ITERATIONS_BETWEEN_POLLS: u32 = 1 << 16;
 
 /// Threadgroups that run as one, at most, in kernels that cannot tell them apart: so few that requests to stop are soon
@@ -118,16 +126,16 @@ pub(crate) const MOST_MERGED_THREADGROUPS: u64 = 64;
 // ---- memory (`analysis.rs`, `prefetch.rs`, `sums.rs`, `guards.rs`) ----
 
 /// Loads of rows that have code of their own for where a row is not wholly in bounds: those behind them share it, by a
-/// call. No kernel that is measured has a third as many. For shaders of thousands of lines, which take longer to
-/// compile than to run.
+/// call. For shaders of thousands of lines, which take longer to compile than to run: 2,000 lines with a load each
+/// compile in 0.6 to 0.75 s where they took 0.9 s, and run no slower.
 pub(crate) const MOST_EDGES: u32 = 400;
 
 /// Bytes of thread arrays in the function's frame, at most: the caller of a kernel has a stack of any size.
 pub(crate) const FRAME_BYTES: u64 = 32 << 10;
 
 /// What moves by fewer bytes than this from one iteration to the next is not prefetched: processors foresee it
-/// themselves. For loops that all threads of a threadgroup go through together: with more, a product of 2048 by 2048
-/// in tiles of 16 by 16 takes 40 % less time on an AMD EPYC 9005.
+/// themselves. For loops that all threads of a threadgroup go through together: with more, a product of 2048 by 2048 in
+/// tiles of 16 by 16 takes 40 % less time on an AMD EPYC 9005.
 pub(crate) const LEAST_PREFETCHED_STEP_BYTES: u64 = 1024;
 
 /// How far ahead a stretch without gaps is prefetched: a page, at whose end processors stop to foresee, and about what
@@ -142,8 +150,7 @@ pub(crate) const PREFETCHED_ROUNDS: u64 = 4;
 /// second cache then, also where all lie in few of its sets. For sums, norms and products of rows by one thread each.
 pub(crate) const PREFETCHED_ALONG_BYTES: u64 = 256;
 
-/// Terms of a sum that integers are compared by, at most: what has more is one term. No measurement on
-/// record.
+/// Terms of a sum that integers are compared by, at most: what has more is one term. No measurement on record.
 pub(crate) const MOST_TERMS: usize = 6;
 
 /// Accesses of a segment whose bounds are tested in front of it, at most: beyond, the tests would cost too much. No
@@ -156,8 +163,8 @@ pub(crate) const MOST_GUARDED_IN_ALL: usize = 160;
 
 // ---- what is compiled when (`options.rs`, `cold_paths.rs`) ----
 
-/// Of LLVM's instructions before its passes that only chunks which are not full run: with fewer, compiling them
-/// takes less than it takes to begin. For short kernels.
+/// Of LLVM's instructions before its passes that only chunks which are not full run: with fewer, compiling them takes
+/// less than it takes to begin. For short kernels.
 pub(crate) const LEAST_APART: usize = 150;
 
 /// A part of these that has less than one part in so many of [`LEAST_APART`] stays where it is.

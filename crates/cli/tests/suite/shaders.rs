@@ -541,9 +541,9 @@ fn a_run_shows_structs_field_by_field() {
         let (out, err) = run(0, n, "list=zeros(1)");
         for line in [
             "list = [{count: 3, scale: [0.0, 0.5]}]\n",
-            "list.points = [{at: [1, 2, 0], weight: 0, marks: [0, 0]}, {at: [1, 2, 1], weight: 0, marks: [0, 1]}, ... \
+            "list.points = [{at: [1.0, 2.0, 0.0], weight: 0.0, marks: [0, 0]}, {at: [1.0, 2.0, 1.0], weight: 0.0, marks: [0, 1]}, ... \
              (4 in all)]\n",
-            "ways = [[3, 3, 3], [3, 3, 3], [3, 3, 3], ... (4 in all)]\n",
+            "ways = [[3.0, 3.0, 3.0], [3.0, 3.0, 3.0], [3.0, 3.0, 3.0], ... (4 in all)]\n",
         ] {
             assert!(out.contains(line), "{line}{out}{err}");
         }
