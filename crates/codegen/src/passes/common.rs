@@ -52,9 +52,21 @@ pub(super) fn push_const(
     constant: Const,
     span: Span,
 ) -> Value {
-    let value = new_value(values, Type::Scalar(constant.scalar));
+    let ty = Type::Scalar(constant.scalar);
+    push_inst(values, insts, InstKind::Const(constant), ty, span)
+}
+
+/// An instruction of one result of that type, put at the end of a list.
+pub(super) fn push_inst(
+    values: &mut Vec<ValueInfo>,
+    insts: &mut Vec<Inst>,
+    kind: InstKind,
+    ty: Type,
+    span: Span,
+) -> Value {
+    let value = new_value(values, ty);
     insts.push(Inst {
-        kind: InstKind::Const(constant),
+        kind,
         results: [value].into_iter().collect(),
         span,
     });

@@ -37,8 +37,8 @@ use crate::analysis::ranges;
 use crate::tuning::TWICE_WRITTEN_INSTRUCTIONS;
 
 use super::common::{
-    Map, change_body, clone_region, constants, count, integer, new_value, push_const, resolve,
-    substitute, substitute_region, yielded,
+    Map, change_body, clone_region, constants, count, integer, new_value, push_const, push_inst,
+    resolve, substitute, substitute_region, yielded,
 };
 
 /// What becomes of a loop whose counter might wrap around.
@@ -530,14 +530,9 @@ impl Find<'_> {
         span: Span,
         out: &mut Vec<Inst>,
     ) -> Value {
-        let result = new_value(&mut self.values, ty);
         let args = args.iter().copied().collect();
-        out.push(Inst {
-            kind: InstKind::Op { op, imm, args },
-            results: [result].into_iter().collect(),
-            span,
-        });
-        result
+        let kind = InstKind::Op { op, imm, args };
+        push_inst(&mut self.values, out, kind, ty, span)
     }
 
     fn constant(&mut self, constant: Const, span: Span, out: &mut Vec<Inst>) -> Value {

@@ -23,7 +23,8 @@ use invar_ir::{
 };
 
 use super::common::{
-    Map, constants, integer, new_value, push_const, substitute, substitute_region, yielded,
+    Map, constants, integer, new_value, push_const, push_inst, substitute, substitute_region,
+    yielded,
 };
 
 /// Sums of a round that are followed from the value that it hands on to the one that it got.
@@ -401,17 +402,13 @@ impl Find {
         span: Span,
         out: &mut Vec<Inst>,
     ) -> Value {
-        let result = new_value(&mut self.values, ty);
         let args = args.iter().copied().collect();
         let kind = InstKind::Op { op, imm, args };
-        if is_steady(&kind, &self.steady) {
+        let is_steady = is_steady(&kind, &self.steady);
+        let result = push_inst(&mut self.values, out, kind, ty, span);
+        if is_steady {
             self.steady.insert(result);
         }
-        out.push(Inst {
-            kind,
-            results: [result].into_iter().collect(),
-            span,
-        });
         result
     }
 }

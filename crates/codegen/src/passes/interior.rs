@@ -40,7 +40,7 @@ use invar_ir::{
 };
 
 use super::common::{
-    Map, clone_region, constants, count, definitions, integer, new_value, push_const,
+    Map, clone_region, constants, count, definitions, integer, new_value, push_const, push_inst,
     substitute_region,
 };
 use super::induction::is_steady;
@@ -923,14 +923,9 @@ impl Make {
     }
 
     fn op(&mut self, op: Op, imm: Imm, ty: Type, args: &[Value]) -> Value {
-        let result = new_value(&mut self.values, ty);
         let args = args.iter().copied().collect();
-        self.front.push(Inst {
-            kind: InstKind::Op { op, imm, args },
-            results: [result].into_iter().collect(),
-            span: Span::NONE,
-        });
-        result
+        let kind = InstKind::Op { op, imm, args };
+        push_inst(&mut self.values, &mut self.front, kind, ty, Span::NONE)
     }
 
     /// The same once more, with what borders become.

@@ -23,7 +23,7 @@ use invar_ir::{
     ValueInfo,
 };
 
-use super::common::{Map, constants, definitions, integer, new_value, push_const, substitute};
+use super::common::{Map, constants, definitions, integer, push_const, push_inst, substitute};
 use crate::tuning::{LEAST_SPLIT_WIDTH, LONG_SPLIT_WIDTH, SPLIT_VECTOR};
 
 /// How many operations deep a divisor is followed.
@@ -423,13 +423,8 @@ impl Rewrite<'_> {
         span: Span,
         out: &mut Vec<Inst>,
     ) -> Value {
-        let result = new_value(self.values, ty);
         let args = args.iter().copied().collect();
-        out.push(Inst {
-            kind: InstKind::Op { op, imm, args },
-            results: [result].into_iter().collect(),
-            span,
-        });
-        result
+        let kind = InstKind::Op { op, imm, args };
+        push_inst(self.values, out, kind, ty, span)
     }
 }

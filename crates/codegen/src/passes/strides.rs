@@ -32,7 +32,7 @@ use invar_ir::{
     Op, ParamKind, Place, Region, Scalar, Span, Type, Value, ValueInfo, Values, Width,
 };
 
-use super::common::{Map, clone_region, count, new_value, push_const};
+use super::common::{Map, clone_region, count, new_value, push_const, push_inst};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known, Ranges};
 use crate::tuning::STRIDE_INSTRUCTIONS;
@@ -678,13 +678,8 @@ impl Build<'_> {
     }
 
     fn op(&mut self, op: Op, imm: Imm, args: &[Value], scalar: Scalar) -> Value {
-        let value = new_value(self.values, Type::Scalar(scalar));
         let args = Values::from_slice(args);
-        self.out.push(Inst {
-            kind: InstKind::Op { op, imm, args },
-            results: [value].into_iter().collect(),
-            span: self.span,
-        });
-        value
+        let kind = InstKind::Op { op, imm, args };
+        push_inst(self.values, self.out, kind, Type::Scalar(scalar), self.span)
     }
 }

@@ -25,7 +25,7 @@ use invar_ir::{
     Span, Type, Value, ValueInfo, Values,
 };
 
-use super::common::{constants, integer, new_value, push_const};
+use super::common::{constants, integer, push_const, push_inst};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
 
@@ -258,14 +258,9 @@ impl Build<'_> {
     }
 
     fn push(&mut self, op: Op, imm: Imm, args: &[Value], ty: Type) -> Value {
-        let value = new_value(self.values, ty);
         let args = Values::from_slice(args);
-        self.out.push(Inst {
-            kind: InstKind::Op { op, imm, args },
-            results: [value].into_iter().collect(),
-            span: self.span,
-        });
-        value
+        let kind = InstKind::Op { op, imm, args };
+        push_inst(self.values, self.out, kind, ty, self.span)
     }
 
     fn constant(&mut self, bits: u32) -> Value {

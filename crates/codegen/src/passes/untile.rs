@@ -28,7 +28,7 @@ use invar_ir::{
     analyse,
 };
 
-use super::common::{Map, constants, integer, new_value, push_const, substitute_region};
+use super::common::{Map, constants, integer, new_value, push_const, push_inst, substitute_region};
 use super::forward::{holder, is_element, orders_threadgroup, stores};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known, Range, Ranges};
@@ -803,14 +803,9 @@ impl Build<'_> {
     }
 
     fn op(&mut self, op: Op, imm: Imm, args: &[Value]) -> Value {
-        let value = new_value(self.values, Type::U32);
         let args = Values::from_slice(args);
-        self.out.push(Inst {
-            kind: InstKind::Op { op, imm, args },
-            results: [value].into_iter().collect(),
-            span: self.span,
-        });
-        value
+        let kind = InstKind::Op { op, imm, args };
+        push_inst(self.values, self.out, kind, Type::U32, self.span)
     }
 
     /// Modulo two to the 32.
