@@ -127,12 +127,10 @@ fn colour(pixel: &[u8], samples: usize, bits: u32) -> [u32; 4] {
     }
 }
 
-/// Writes a texel of codes of so many bits: the nearest code, or of wider integers the code itself.
+/// Writes a texel of codes of so many bits. Integers and sRGB have codes of their own, of which the nearest is taken, of
+/// wider integers the same; everything else stands for numbers.
 fn encode(colour: [u32; 4], bits: u32, format: PixelFormat, texel: &mut [u8]) {
-    let is_coded = matches!(format.coding(), Coding::Unorm | Coding::Srgb | Coding::Uint);
-    if is_coded && !format.is_packed() && (bits, format.bits()) != (8, 16) && format.bits() < 32
-        || format.coding() == Coding::Uint
-    {
+    if matches!(format.coding(), Coding::Uint | Coding::Srgb) {
         let size = format.bits() as usize / 8;
         for (channel, place) in (0..).zip(texel.chunks_exact_mut(size)) {
             let code = colour[format.component(channel) as usize];

@@ -122,25 +122,28 @@ fn texels_beyond_the_edges_are_told_of_as_texels() {
     );
 }
 
-/// Copies a texture to one of another format by a kernel, and gives the codes that it then has.
-fn copied(folder: &Folder, src: &str, dst: &str) -> Array {
+/// Copies a texture to another one by a kernel, which is then in the file.
+fn copy(folder: &Folder, src: &str, dst: &str, file: &Path) {
     let copy = folder.file("copy.inv", COPY);
-    let out = folder.path("copied.npy");
     let (src, dst) = (format!("src={src}"), format!("dst={dst}"));
-    let to = format!("dst=@{}", text(&out));
-    expect(
-        0,
-        &[
-            "run",
-            text(&copy),
-            "--arg",
-            &src,
-            "--arg",
-            &dst,
-            "--out",
-            &to,
-        ],
-    );
+    let to = format!("dst=@{}", text(file));
+    let run = [
+        "run",
+        text(&copy),
+        "--arg",
+        &src,
+        "--arg",
+        &dst,
+        "--out",
+        &to,
+    ];
+    expect(0, &run);
+}
+
+/// Copies a texture to one of another format, and gives the codes that it then has.
+fn copied(folder: &Folder, src: &str, dst: &str) -> Array {
+    let out = folder.path("copied.npy");
+    copy(folder, src, dst, &out);
     npy::read(&out).expect("an array")
 }
 
@@ -156,7 +159,6 @@ kernel @copy(%src: texture2d f32 read, %dst: texture2d f32 write) threadgroup(8,
 #[test]
 fn two_channels_are_a_picture_of_red_and_green() {
     let folder = Folder::new();
-    let copy = folder.file("copy.inv", COPY);
     for (format, codes, whole) in [
         (
             "rg8unorm",
@@ -170,24 +172,14 @@ fn two_channels_are_a_picture_of_red_and_green() {
         ),
     ] {
         let file = folder.path("rg.png");
-        let src = format!("src=texture({format}, 2, 1, [{codes}])");
-        let dst = format!("dst=texture({format}, 2, 1)");
-        let out = format!("dst=@{}", text(&file));
-        expect(
-            0,
-            &[
-                "run",
-                text(&copy),
-                "--arg",
-                &src,
-                "--arg",
-                &dst,
-                "--out",
-                &out,
-            ],
-        );
+        let src = format!("texture({format}, 2, 1, [{codes}])");
+        copy(&folder, &src, &format!("texture({format}, 2, 1)"), &file);
         let photo = format!("@{}", text(&file));
         let seen = copied(&folder, &photo, "texture(rgba8unorm, 2, 1)");
+        assert_eq!(seen.bytes, whole, "{format}");
+        // A picture's codes are those of sRGB, as they stand.
+        let srgb = format!("texture(rgba8unorm_srgb, 2, 1, @\"{}\")", text(&file));
+        let seen = copied(&folder, &srgb, "texture(rgba8unorm_srgb, 2, 1)");
         assert_eq!(seen.bytes, whole, "{format}");
         let again = format!("texture({format}, 2, 1, @\"{}\")", text(&file));
         let seen = copied(&folder, &again, "texture(rg8unorm, 2, 1)");
@@ -198,25 +190,11 @@ fn two_channels_are_a_picture_of_red_and_green() {
 #[test]
 fn pictures_of_16_bits_keep_all_of_them() {
     let folder = Folder::new();
-    let copy = folder.file("copy.inv", COPY);
     let file = folder.path("deep.png");
     let codes = [0x1234u16, 0xfedc, 0x00ff, 0x0180];
     let list = codes.map(|code| code.to_string()).join(", ");
-    let src = format!("src=texture(rgba16unorm, 1, 1, [{list}])");
-    let out = format!("dst=@{}", text(&file));
-    expect(
-        0,
-        &[
-            "run",
-            text(&copy),
-            "--arg",
-            &src,
-            "--arg",
-            "dst=texture(rgba16unorm, 1, 1)",
-            "--out",
-            &out,
-        ],
-    );
+    let src = format!("texture(rgba16unorm, 1, 1, [{list}])");
+    copy(&folder, &src, "texture(rgba16unorm, 1, 1)", &file);
     let same: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
     let photo = format!("@{}", text(&file));
     let said = |format: &str| format!("texture({format}, 1, 1, @\"{}\")", text(&file));
