@@ -6,7 +6,7 @@ one at a time, and the tests of it with each. A mutant that no test sees fails.
 
 The copy is made below target/prove-mutants. A mutant is a piece of the prover's text, which must be there
 once, and what stands in its place; `BROKEN` there is true while that mutant runs, so that all are compiled
-together. What only makes the prover slower, or only finds fewer launches that break a kernel, is no rule.
+together. What only makes the prover slower, or only finds fewer launches that break a kernel, is not a rule.
 """
 
 import json

@@ -2,7 +2,7 @@
 """Puts what the prover's solver decided to z3 as well: both must agree.
 
 Reads from standard input what `cargo run -p invar-prove --example smt -- FILES` prints, and needs z3 from
-PyPI (`pip install z3-solver`). What z3 does not decide within its limit is counted, and is no failure.
+PyPI (`pip install z3-solver`). What z3 does not decide within its limit is counted, and is not a failure.
 """
 
 import sys

@@ -434,7 +434,7 @@ fn as_msl(
 
 /// Seeds as they are written: `0..1000`.
 fn range(text: &str) -> Result<Range<u64>, String> {
-    let wrong = || format!("`{text}` is no range of seeds, such as 0..1000");
+    let wrong = || format!("`{text}` is not a range of seeds, such as 0..1000");
     let (first, end) = text.split_once("..").ok_or_else(wrong)?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
     let range = number(first)?..number(end)?;
@@ -606,7 +606,7 @@ fn parse(args: &[String]) -> Result<Campaign, String> {
             "--jobs" => {
                 let value = value?;
                 let jobs = value.parse().ok().filter(|n| *n > 0);
-                campaign.jobs = jobs.ok_or_else(|| format!("`{value}` is no number of jobs"))?;
+                campaign.jobs = jobs.ok_or_else(|| format!("`{value}` is not a number of jobs"))?;
             }
             "--into" => campaign.folder = PathBuf::from(value?),
             "--mutants" => campaign.mutants = Some(PathBuf::from(value?)),

@@ -2,7 +2,7 @@
 //! by the GPU's clock, with the share of the best copy's bandwidth; and what one dispatch costs.
 //!
 //! `scripts/bench_gpu.sh` runs it. An argument names the adapter by its number, a second one divides
-//! every size, for adapters that are no GPUs.
+//! every size, for adapters that are not GPUs.
 
 #![expect(
     clippy::print_stdout,

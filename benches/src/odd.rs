@@ -1017,7 +1017,7 @@ pub const KINDS: &[Kind] = &[
             "for (var j = 0u; j < i; j++) { if v == j { continue; } if v > #u { break; } v += j; }",
         );
     }),
-    kind("names that are no words there", |k, n| {
+    kind("names that are not words there", |k, n| {
         k.line("%\"v+0\" = add %s, %f");
         for i in 1..=n {
             // The same but for what a shading language has no letters for.

@@ -144,7 +144,7 @@ class Memory(Generic[_T]):
         """Stores a vector's components to consecutive elements."""
 
 class Place:
-    """A part of an element in memory that is no value yet: a struct or an array in it."""
+    """A part of an element in memory that is not a value yet: a struct or an array in it."""
     def __getitem__(self, index: Index, /) -> Any: ...
     def __setitem__(self, index: Index, value: Operand, /) -> None: ...
     def __iter__(self) -> Iterator[Any]: ...
@@ -508,7 +508,7 @@ def imageblock_alloc(
     ``@iv.kernel(threadgroup=(16, 16))``; barriers with ``"imageblock"`` order it.
 
     ``formats={"depth": "r16float"}`` stores a field in a pixel format, ``formats="rgba8unorm"`` an element
-    that is no struct: as the nearest code, which is read as the number that it stands for.
+    that is not a struct: as the nearest code, which is read as the number that it stands for.
     """
 
 class Kernel:
@@ -849,7 +849,7 @@ class Variable:
     format: str | None
     @property
     def kind(self) -> str:
-        """What it is: ``buffer``, ``constant``, ``texture``, ``sampler``, or of modules that are no shaders
+        """What it is: ``buffer``, ``constant``, ``texture``, ``sampler``, or of modules that are not shaders
         also ``scalar`` and ``threadgroup``.
         """
     @property

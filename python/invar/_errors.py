@@ -31,7 +31,7 @@ def path_text(path):
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(path))
 
 
-#: Binds callables that are no Python functions as methods. Python gives it to C code only; what reads
+#: Binds callables that are not Python functions as methods. Python gives it to C code only; what reads
 #: classes, as ``torch.compile`` does, knows it for a method without code of Python, and ``help`` for a
 #: function.
 _bound = ctypes.pythonapi.PyInstanceMethod_New

@@ -102,7 +102,7 @@ class Expressions:
         return _control.logical(name, thunks)
 
     def operand(self, node):
-        """An operand of a logical operator, which says if it is no condition."""
+        """An operand of a logical operator, which says if it is not a condition."""
         x = self.eval(node)
         self.at(node)
         return x

@@ -118,7 +118,7 @@ def imageblock_alloc(element: Element, formats: Mapping[str, str] | str | None =
     ``@iv.kernel(threadgroup=(16, 16))``; barriers with ``"imageblock"`` order it.
 
     ``formats={"depth": "r16float"}`` stores a field in a pixel format, ``formats="rgba8unorm"`` an element
-    that is no struct: as the nearest code, which is read as the number that it stands for."""
+    that is not a struct: as the nearest code, which is read as the number that it stands for."""
     t = _trace.current()
     if isinstance(formats, str):
         formats = {"": formats}

@@ -164,7 +164,7 @@ class Variable:
 
     @property
     def kind(self) -> str:
-        """What it is: ``buffer``, ``constant``, ``texture``, ``sampler``, or of modules that are no shaders
+        """What it is: ``buffer``, ``constant``, ``texture``, ``sampler``, or of modules that are not shaders
         also ``scalar`` and ``threadgroup``."""
         return self.steps[-1].kind
 

@@ -757,7 +757,7 @@ class Memory(_Still):
     def at(self, offset):
         """The same memory with its elements counted from ``offset`` on.
 
-        Bounds stay those of the whole: an element before or behind a part is no error. Offset and
+        Bounds stay those of the whole: an element before or behind a part is not an error. Offset and
         index are added in 64 bits if one of them has 64, else in 32.
         """
         return Memory(
@@ -909,7 +909,7 @@ def _make_of(element):
 
 
 class Place(_Still):
-    """A part of an element in memory that is no value yet: a struct or an array in it. ``width`` says how
+    """A part of an element in memory that is not a value yet: a struct or an array in it. ``width`` says how
     many elements it covers, and whether its index counts groups of so many."""
 
     __slots__ = ("memory", "index", "element", "path", "width")

@@ -304,7 +304,7 @@ class Tensor:
 
     def _accesses(self, mask):
         """The accesses of the view: index, count and the condition of each. A run whose elements have several
-        conditions, or are no scalars, is one element each."""
+        conditions, or are not scalars, is one element each."""
         at = 0
         for index, count in self._runs():
             mine, at = mask[at : at + count], at + count
@@ -384,7 +384,7 @@ class Tensor:
 
 
 def not_a_value(advice):
-    """What makes an operator of its name, where something with elements is no value."""
+    """What makes an operator of its name, where something with elements is not a value."""
     return lambda name: refuses(f"`{{0.name}}` is a tensor, not a value: {advice}")
 
 

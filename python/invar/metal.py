@@ -207,7 +207,7 @@ class metal_kernel:
         if kernel is None:
             kernel = load(f"{self.__name__}.metal", text=text)[self.__name__]
             self._kernels[text] = kernel
-        # What a body does not use is no parameter to give.
+        # What a body does not use is not a parameter to give.
         known = {variable.name for variable in kernel.params}
         return kernel, {n: x for n, x in bound.items() if n in known}, outputs
 

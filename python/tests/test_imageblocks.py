@@ -178,7 +178,7 @@ def test_what_an_imageblock_does_not_have_is_refused():
     assert "has a column and a row: write `block[x, y]`" in refused(one_index)
     assert "has no field `height`; it has depth, colour" in refused(field)
     assert 'name it, as in `slice("depth")`' in refused(whole)
-    assert "field `colour` has a format, but is no scalar or vector" in refused(array)
+    assert "field `colour` has a format, but is not a scalar or vector" in refused(array)
     assert "whose channels share a word" in refused(packed)
     assert "r8norm" in refused(unknown)
     assert "write `@iv.kernel(threadgroup=(16, 16))`" in refused(unsized, None)

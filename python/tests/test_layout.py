@@ -157,7 +157,7 @@ def test_equal_layouts_hash_alike_and_pickle():
         (lambda: ly.size(Layout((2, 3)), mode=[-1]), LayoutError, "there is no mode -1"),
         (lambda: ly.size((2, (3, 5)), mode=[1, 2]), LayoutError, "there is no mode 2"),
         (lambda: ly.size((2, 3), mode="1"), TypeError, "expected the number of a mode, or a list"),
-        (lambda: ly.group(Layout((1, 2, 3)), 2, 1), LayoutError, "modes from 2 to before 1 are no part"),
+        (lambda: ly.group(Layout((1, 2, 3)), 2, 1), LayoutError, "modes from 2 to before 1 are not part"),
         (lambda: ly.group(Layout((1, 2, 3)), -1, 1), LayoutError, "modes from -1 to before 1"),
         (lambda: ly.zipped_divide(3, 4), TypeError, "expected a Layout or a SwizzledLayout, found 3"),
         (lambda: ly.complement(Layout(4), 1 << 70), LayoutError, "does not fit 64 bits"),

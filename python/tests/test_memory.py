@@ -111,8 +111,8 @@ def test_orders_that_make_no_sense():
 
     with pytest.raises(iv.VerifyError):
         load.ir
-    refused(name, "`strong` is no memory order: write one of relaxed, acquire")
-    refused(scope, '`grid` is no scope: write "simdgroup", "threadgroup" or "device"')
+    refused(name, "`strong` is not a memory order: write one of relaxed, acquire")
+    refused(scope, '`grid` is not a scope: write "simdgroup", "threadgroup" or "device"')
     with pytest.raises(iv.VerifyError):
         vector.ir
 
@@ -203,7 +203,7 @@ def test_a_barrier_of_unknown_spaces():
     def k():
         iv.barrier(spaces="texture memory")
 
-    refused(k, "`texture memory` is no address space that a barrier orders")
+    refused(k, "`texture memory` is not an address space that a barrier orders")
 
 
 def test_assert_uniform():

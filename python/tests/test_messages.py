@@ -612,12 +612,12 @@ def operands_of_other_types(x: F):
     x[0] = iv.popcount(x[0])
 
 
-@says(r"`w` is no component: write \"x\", \"y\" or \"z\"")
+@says(r"`w` is not a component: write \"x\", \"y\" or \"z\"")
 def unknown_dimensions(x: U):
     x[0] = tid("w")
 
 
-@says(r"`xyq` is no swizzle")
+@says(r"`xyq` is not a swizzle")
 def unknown_swizzles(v: V):
     v[0] = iv.swizzle(v[0], "xyq")
 
@@ -789,7 +789,7 @@ def test_attributes_that_kernels_cannot_have():
 
     with pytest.raises(iv.Error, match="allow='races' is nothing that a kernel allows"):
         iv.kernel(allow=["races"])(k)
-    with pytest.raises(iv.Error, match="`loose` is no float mode"):
+    with pytest.raises(iv.Error, match="`loose` is not a float mode"):
         iv.kernel(float_mode="loose")(k).ir
     with pytest.raises(iv.Error, match="simdgroup"):
         iv.kernel(simdgroup=48)(k).ir

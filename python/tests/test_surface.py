@@ -351,7 +351,7 @@ def test_check_reports_without_raising_and_leaves_arrays_alone():
     assert not report and report.findings[0].rule == "data-race"
     assert x[0] == 77
     assert iv.check(k, grid=64, threadgroup=32, allow=["data-race"])(x)
-    with pytest.raises(iv.Error, match="`nonsense` is no rule"):
+    with pytest.raises(iv.Error, match="`nonsense` is not a rule"):
         iv.check(k, grid=64, threadgroup=32, allow=["nonsense"])(x)
 
 

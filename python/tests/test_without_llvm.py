@@ -52,7 +52,7 @@ def passes(folder, wanted, environment):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of the loader of Linux")
 def test_without_llvm_all_but_the_cpu_device_works(tmp_path):
-    # The loader finds these first, and they are no libraries.
+    # The loader finds these first, and they are not libraries.
     for release in (19, 20, 21, 22):
         for name in (f"libLLVM.so.{release}.1", f"libLLVM-{release}.so"):
             (tmp_path / name).touch()

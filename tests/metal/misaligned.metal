@@ -1,4 +1,4 @@
-// Rows at a stride in bytes that is no multiple of what is accessed there.
+// Rows at a stride in bytes that is not a multiple of what is accessed there.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -7,7 +7,7 @@ struct Rows { ulong stride; };
 kernel void sums(device const char * x [[buffer(0)]], device float * y [[buffer(1)]],
                  constant Rows & rows [[buffer(2)]], uint i [[thread_position_in_grid]]) {
     device const float * row = (device const float *) (x + i * rows.stride);
-    y[i] = row[0] + row[1]; // error[misaligned-access]: accesses 4 bytes at byte 6, which is no multiple of 4
+    y[i] = row[0] + row[1]; // error[misaligned-access]: accesses 4 bytes at byte 6, which is not a multiple of 4
 }
 // run: @sums(x = iota(8), y = zeros(2), rows = [8]) grid(2) threadgroup(2) -> y == [1, 5]
 // run: @sums(x = iota(8), y = zeros(2), rows = [6]) grid(2) threadgroup(2) -> y == [1, 3]

@@ -44,7 +44,7 @@ impl Folder {
         };
         let folder = match opened {
             Ok(folder) => folder,
-            // With both flags some systems say that a link is no folder.
+            // With both flags some systems say that a link is not a folder.
             Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => {
                 let why = "it is a link: name the folder itself with INVAR_CACHE_DIR";
                 return Err(Unusable::Refused(why.to_string()));

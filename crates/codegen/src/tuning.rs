@@ -84,7 +84,7 @@ pub(crate) const FORWARDING_THREADS: u32 = 256;
 /// measurement is on record.
 pub(crate) const INTERIOR_INSTRUCTIONS: usize = 600;
 
-/// Elements between the borders of a row, at least: what is limited to fewer is no row, and its threads gain nothing.
+/// Elements between the borders of a row, at least: what is limited to fewer is not a row, and its threads gain nothing.
 /// Neither 16 nor 100,000 changes the machine code of any of 146 kernels.
 pub(crate) const INTERIOR_ROW: i64 = 64;
 

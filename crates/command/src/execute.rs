@@ -331,7 +331,7 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel, plan: &Plan) -> Result<Vec<Out<'
                 ty: Some(texture.texel()),
             }),
             _not_written => Err(Refusal(format!(
-                "--out {name}: the parameter is no texture and no buffer that the kernel writes"
+                "--out {name}: the parameter is not a texture and no buffer that the kernel writes"
             ))),
         }
     })
@@ -543,7 +543,7 @@ impl Out<'_> {
                 Ok(())
             }
             (_, true) => Err(Refusal(format!(
-                "--out {name}: the parameter is no texture, and {} is a picture; write {name}=@{name}.npy",
+                "--out {name}: the parameter is not a texture, and {} is a picture; write {name}=@{name}.npy",
                 path_text(&self.path)
             ))),
             (Arg::Texture(..), false) if picture::is_other_picture(&self.path) => {

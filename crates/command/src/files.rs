@@ -64,7 +64,7 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
 /// The text of a file that has at most [`MOST_TEXT_BYTES`].
 pub fn text(path: &Path) -> Result<String, FileError> {
     String::from_utf8(bytes(path, MOST_TEXT_BYTES)?)
-        .map_err(|_| FileError::new(path, "is no text in UTF-8"))
+        .map_err(|_| FileError::new(path, "is not text in UTF-8"))
 }
 
 /// Far beyond what anybody writes or generates.
@@ -320,7 +320,7 @@ mod tests {
         }
         fs::write(&path, b"\xff").expect("written");
         let said = text(&path).expect_err("refused").to_string();
-        assert!(said.ends_with("is no text in UTF-8"), "{said}");
+        assert!(said.ends_with("is not text in UTF-8"), "{said}");
     }
 
     #[test]

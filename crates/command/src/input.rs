@@ -31,7 +31,7 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
             .map(|module| Ok(module.into()))
             .map_err(|e| Refusal(format!("{}: {e}", path_text(file))));
     }
-    // Some editors begin a text so; it is no part of it.
+    // Some editors begin a text so; it is not part of it.
     let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => rest.to_vec(),
         None => bytes,

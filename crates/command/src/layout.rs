@@ -38,7 +38,7 @@ fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(
     what: &str,
 ) -> Result<T, Refusal> {
     text.parse()
-        .map_err(|e| Refusal(format!("`{text}` is no {what}: {e}")))
+        .map_err(|e| Refusal(format!("`{text}` is not a {what}: {e}")))
 }
 
 pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {

@@ -195,7 +195,7 @@ fn refuse_arguments(error: &clap::Error, json: bool) -> u8 {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if asks {
-        // A closed pipe is no error.
+        // A closed pipe is not an error.
         let _ = error.print();
         return code;
     }
@@ -239,7 +239,7 @@ fn unwritten() -> MutexGuard<'static, Option<io::Error>> {
     UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prints a line to standard output. A reader that has gone away is no error; any other is told at the end.
+/// Prints a line to standard output. A reader that has gone away is not an error; any other is told at the end.
 fn show(line: &str) {
     if let Err(error) = writeln!(anstream::stdout(), "{line}")
         && error.kind() != io::ErrorKind::BrokenPipe

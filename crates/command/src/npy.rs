@@ -82,7 +82,7 @@ pub fn read(path: &Path) -> Result<Array, FileError> {
         .ok_or_else(cut_short)?;
     if !metadata.is_file() && size > MAX_DATA_BYTES {
         return Err(fail(format!(
-            "its {size} bytes are more than the {MAX_DATA_BYTES} that are taken from what is no file: save the array as a file"
+            "its {size} bytes are more than the {MAX_DATA_BYTES} that are taken from what is not a file: save the array as a file"
         )));
     }
     let mut bytes = Vec::new();
@@ -163,7 +163,7 @@ impl Header {
         while !reader.takes('}') {
             let key = match reader.literal(0)? {
                 Literal::Text(key) => key,
-                other => return Err(format!("has the key {}, which is no text", other.said())),
+                other => return Err(format!("has the key {}, which is not text", other.said())),
             };
             reader.expect(':')?;
             let value = reader.literal(0)?;
@@ -560,7 +560,7 @@ mod tests {
             ("{'shape': (99999999999999999999,)}", "beyond 2^64"),
             ("{'descr\n", "ends where `'` should stand"),
             ("{\u{7}}", "has a control character instead of a value"),
-            ("{4: 4}", "has the key 4, which is no text"),
+            ("{4: 4}", "has the key 4, which is not text"),
         ] {
             let said = refused(1, header, &[]);
             assert!(said.contains(why), "{said}");

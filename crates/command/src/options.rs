@@ -23,7 +23,7 @@ pub fn size(text: &str) -> Result<[u32; 3], String> {
     for (slot, part) in out.iter_mut().zip(&parts) {
         *slot = part
             .parse()
-            .map_err(|_| format!("`{part}` is no number from 0 to 4294967295"))?;
+            .map_err(|_| format!("`{part}` is not a number from 0 to 4294967295"))?;
     }
     Ok(out)
 }

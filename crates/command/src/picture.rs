@@ -33,7 +33,7 @@ pub fn is_other_picture(path: &Path) -> bool {
 /// The texture that a picture is, where nothing else is said: of as many bits as the picture.
 ///
 /// # Errors
-/// The file cannot be read, is no PNG, or has a size that no texture has.
+/// The file cannot be read, is not a PNG, or has a size that no texture has.
 pub fn shape(path: &Path) -> Result<TextureShape, FileError> {
     let reader = open(path)?;
     let info = reader.info();
@@ -166,7 +166,7 @@ fn damaged(path: &Path, error: &png::DecodingError) -> FileError {
             let text = error.to_string();
             match () {
                 () if text.contains("signature") => {
-                    return FileError::new(path, "is no PNG file");
+                    return FileError::new(path, "is not a PNG file");
                 }
                 () if text.starts_with("CRC error") => {
                     format!("the checksum of its {}does not fit", part_named(&text))

@@ -470,7 +470,7 @@ pub fn missing_constants(module: &Verified, given: &[Constant]) -> Vec<String> {
 fn picture(name: &str, path: &str) -> Result<Expr, Refusal> {
     if !picture::is_picture(Path::new(path)) {
         return Err(Refusal(format!(
-            "--arg {name}: {path} is no picture (.png), and the parameter is a texture: of other data say \
+            "--arg {name}: {path} is not a picture (.png), and the parameter is a texture: of other data say \
              its format and size, as in texture(r32float, 640, 480, @{path})"
         )));
     }
@@ -511,11 +511,11 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     let begun = data.trim_start();
     if begun.starts_with("texture(") || begun.starts_with("sampler(") {
         let shown = shorten(data);
-        let said = format!("--arg {name}: `{shown}` is no data ({why})");
+        let said = format!("--arg {name}: `{shown}` is not data ({why})");
         return Err(Refusal(said));
     }
     Err(Refusal(format!(
-        "--arg {name}: `{}` is no data ({why}); write @file.npy, iota(n), random(n, seed), zeros(n), \
+        "--arg {name}: `{}` is not data ({why}); write @file.npy, iota(n), random(n, seed), zeros(n), \
          fill(n, v), rev(iota(n)), [1, 2, 3], length(n), texture(rgba8unorm, width, height), sampler(linear, repeat) or a value, with n a whole number from 0 on, in digits",
         shorten(data)
     )))

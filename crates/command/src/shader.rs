@@ -89,7 +89,7 @@ fn values(constants: &[String]) -> Result<Vec<(String, f64)>, Refusal> {
         };
         let number = number.ok_or_else(|| {
             Refusal(format!(
-                "--const {name}: `{value}` is no number; an override gets a number, true or false"
+                "--const {name}: `{value}` is not a number; an override gets a number, true or false"
             ))
         })?;
         values.push((name.trim_start_matches('@').to_string(), number));
@@ -366,12 +366,12 @@ fn scalars(element: &ElementType, structs: &[StructDef], name: String, out: &mut
     }
 }
 
-/// The bytes of a file that is no array file: all of them, or those of a range: `x.bin[16..]`. `None` if
+/// The bytes of a file that is not an array file: all of them, or those of a range: `x.bin[16..]`. `None` if
 /// it is an array file, or if there is no such file.
 pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
     const ARRAY: &[u8] = b"\x93NUMPY";
     let whole = |path: &Path| {
-        // What is no file does not say how much is in it.
+        // What is not a file does not say how much is in it.
         let most = if path.is_file() {
             u64::MAX
         } else {
@@ -591,8 +591,9 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
                 let mut all = Vec::new();
                 for (field, value) in fields {
                     let mut numbers = Vec::new();
-                    flatten(value, &mut numbers)
-                        .map_err(|what| refuse(format!("`{name}.{field}`: {what} is no number")))?;
+                    flatten(value, &mut numbers).map_err(|what| {
+                        refuse(format!("`{name}.{field}`: {what} is not a number"))
+                    })?;
                     all.push(match value {
                         Json::Array(_) => format!("{field}: [{}]", numbers.join(", ")),
                         _one => format!("{field}: {}", numbers.join("")),
@@ -603,7 +604,7 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
             Json::Array(_) | Json::Number(_) | Json::Bool(_) => {
                 let mut numbers = Vec::new();
                 flatten(value, &mut numbers)
-                    .map_err(|what| refuse(format!("`{name}`: {what} is no number")))?;
+                    .map_err(|what| refuse(format!("`{name}`: {what} is not a number")))?;
                 format!("[{}]", numbers.join(", "))
             }
         };
@@ -734,7 +735,7 @@ fn how_to_fill(module: &Module, entry: &Entry) -> Map<String, Json> {
         };
         let how = match element {
             ElementType::Struct(_) if count == 1 => format!("zeros({count})"),
-            // A number of its own, such as a count, is no random one.
+            // A number of its own, such as a count, is not a random one.
             ElementType::Value(Type::Scalar(scalar)) if count == 1 && scalar.is_integer() => {
                 format!("zeros({count})")
             }

@@ -81,7 +81,7 @@ pub fn compare_mutant(case: &Case, target: &mut Target<'_>) -> Trial {
 }
 
 /// What it shows that a mutant showed this: nothing where R4 does not promise what it leaves, and something
-/// that is no fault was left.
+/// that is not a fault was left.
 pub fn judge_mutant(case: &Case, trial: Trial) -> Trial {
     match trial.is_failure() && unpromised(case).is_some() {
         true => Trial::Same,

@@ -163,7 +163,7 @@ fn argument(
     match kind {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
             if let ExprKind::Scalar(value) = &expr.kind {
-                // What is no number at all is not advised.
+                // What is not a number at all is not advised.
                 if let ElementType::Value(ty) = element {
                     value.as_const(ty.component_scalar())?;
                 }
@@ -277,7 +277,8 @@ pub fn mismatches(
                 &texels
             }
             _no_memory => {
-                let message = format!("`%{name}` is no buffer, so nothing can be expected of it");
+                let message =
+                    format!("`%{name}` is not a buffer, so nothing can be expected of it");
                 let span = expect.param.span;
                 found.push(Diagnostic::error(Rule::InvalidArgument, span, message));
                 continue;

@@ -202,7 +202,7 @@ impl OutOfBoundsAccesses {
     }
 }
 
-/// Reports addresses that are no multiples of what is accessed there (L4), once for each place.
+/// Reports addresses that are not multiples of what is accessed there (L4), once for each place.
 #[derive(Default)]
 pub struct MisalignedAccesses {
     about: About,
@@ -229,7 +229,7 @@ impl Observer for MisalignedAccesses {
         }
         let thread = self.about.thread(event.who, event.lane);
         let message = format!(
-            "{thread} accesses {} bytes at byte {}, which is no multiple of {}",
+            "{thread} accesses {} bytes at byte {}, which is not a multiple of {}",
             event.width, event.offset, event.width
         );
         self.found.push((event.site, message, event.count));

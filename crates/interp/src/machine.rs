@@ -421,7 +421,7 @@ impl Run<'_, '_, '_> {
                     return Some(Stop::Preempted);
                 }
             }
-            other => unreachable!("{other:?} is no load and no atomic"),
+            other => unreachable!("{other:?} is not a load and no atomic"),
         }
         None
     }
@@ -515,7 +515,7 @@ impl Run<'_, '_, '_> {
                     return true;
                 }
             }
-            other => unreachable!("{other:?} is no control flow"),
+            other => unreachable!("{other:?} is not control flow"),
         }
         false
     }
@@ -764,7 +764,7 @@ impl Run<'_, '_, '_> {
             Op::QuadgroupIndexInThreadgroup => number / 4,
             Op::QuadgroupsPerThreadgroup => threads(group.size).div_ceil(4),
             Op::DispatchQuadgroupsPerThreadgroup => threads(grid.threadgroup).div_ceil(4),
-            other => unreachable!("`{other}` is no query that the machine knows"),
+            other => unreachable!("`{other}` is not a query that the machine knows"),
         };
         value.into()
     }

@@ -335,7 +335,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The lanes whose offset is no multiple of what a shift divides it by; shows them to observers.
+    /// The lanes whose offset is not a multiple of what a shift divides it by; shows them to observers.
     pub(crate) fn misaligned(
         &mut self,
         group: &Place,

@@ -242,7 +242,7 @@ pub struct OutOfBounds<'a> {
     pub what: &'a str,
 }
 
-/// Lanes whose offset in bytes is no multiple of the width that is accessed there.
+/// Lanes whose offset in bytes is not a multiple of the width that is accessed there.
 #[derive(Clone, Copy, Debug)]
 pub struct Misaligned {
     /// Who.
@@ -340,7 +340,7 @@ pub trait Observer {
     fn selected(&mut self, who: Who, site: u32, lanes: u128, taken: u128) {}
     /// Something is out of bounds.
     fn out_of_bounds(&mut self, event: &OutOfBounds) {}
-    /// Lanes have an offset that is no multiple (L4).
+    /// Lanes have an offset that is not a multiple (L4).
     fn misaligned(&mut self, event: &Misaligned) {}
     /// Threads of the scope asserted a value to be uniform and disagree.
     fn not_uniform(&mut self, who: Who, site: u32, scope: Scope, values: [u64; 2]) {}

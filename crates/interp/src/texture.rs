@@ -289,7 +289,7 @@ impl Run<'_, '_, '_> {
             kind,
             lanes,
             locations: &self.addresses.locations,
-            // Components that the format has not are no locations.
+            // Components that the format has not are not locations.
             width: shape.format.channels(),
             order: &self.orders[order],
             unchanged,

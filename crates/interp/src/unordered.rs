@@ -1,5 +1,5 @@
 //! Atomics whose order shows (R5): two on one location, by different threads, that do not commute and that
-//! no barrier orders. They are no race, but what they leave or return depends on the schedule.
+//! no barrier orders. They are not a race, but what they leave or return depends on the schedule.
 //!
 //! What commutes is told from the instructions: read-modify-writes of one kind, what they return included,
 //! since handing out places and claims is what it is for; stores and exchanges of one constant;

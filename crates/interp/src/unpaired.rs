@@ -184,7 +184,7 @@ impl Unpaired {
         let (Some(first), Some(second)) = (race.when[0], race.when[1]) else {
             return None;
         };
-        // Only what is no race itself could order the two.
+        // Only what is not a race itself could order the two.
         let of = |thread| self.notes.get(&thread).into_iter().flatten();
         let elsewhere = |n: &&Note| (n.object, n.location) != race.place;
         let writes = of(race.first).filter(|n| n.writes() && n.when > first && elsewhere(n));

@@ -35,7 +35,7 @@ fn read(file: &str) -> Result<(usize, usize, Vec<u8>), Box<dyn std::error::Error
     let (Some("P5"), Some(width), Some(height), Some("255")) =
         (word().as_deref(), word(), word(), word().as_deref())
     else {
-        return Err(format!("{file} is no PGM of single bytes without comments").into());
+        return Err(format!("{file} is not a PGM of single bytes without comments").into());
     };
     let points = words.next().unwrap_or_default().to_vec();
     Ok((width.parse()?, height.parse()?, points))

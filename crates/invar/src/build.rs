@@ -268,7 +268,7 @@ impl Builder {
         if (id.0 as usize) < values {
             return Value { kernel: self, id };
         }
-        self.stranger(&format!("`%{}` is no value", id.0));
+        self.stranger(&format!("`%{}` is not a value", id.0));
         Value {
             kernel: self,
             id: self.at(|k| k.poison(Type::F32)),
@@ -282,7 +282,7 @@ impl Builder {
         let memory = if is_known {
             memory
         } else {
-            self.stranger("this is no array");
+            self.stranger("this is not an array");
             // What stands for it is never run.
             self.at(|k| k.alloc_thread("", Scalar::F32, 1))
         };
@@ -586,7 +586,7 @@ impl Builder {
                 break;
             };
             if !one.fits(&module, kernel, &param.kind) {
-                let what = format!("parameter {} is no {}", i + 1, one.what());
+                let what = format!("parameter {} is not a {}", i + 1, one.what());
                 return Err(unlike(&module, here, &what, Some(param.span)));
             }
         }

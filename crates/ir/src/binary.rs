@@ -57,7 +57,7 @@ const VERSION_WITH_REQUIRES: u64 = 3;
 /// That of a module whose kernels require nothing, either.
 const VERSION_WITHOUT_REQUIRES: u64 = 2;
 
-/// Why bytes are no module: where, and what is wrong there.
+/// Why bytes are not a module: where, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// Offset of the first byte that could not be read; where all could be, but say what cannot be,

@@ -135,7 +135,7 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// A path as it stands in a sentence, which is one line and reads as it is written, whatever is in the path: characters
-/// that are no letters, such as the end of a line or what turns the text around it, are escaped.
+/// that are not letters, such as the end of a line or what turns the text around it, are escaped.
 ///
 /// ```
 /// use invar_ir::diagnostic::path_text;

@@ -103,7 +103,7 @@ pub enum Exit {
 }
 
 /// The ways in which control may leave an instruction or a region other than by its end. A loop keeps its
-/// own `break` and `continue`: those of a loop inside are no exits of what holds that loop.
+/// own `break` and `continue`: those of a loop inside are not exits of what holds that loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exits {
     /// It may leave the innermost loop around.

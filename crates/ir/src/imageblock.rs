@@ -253,7 +253,7 @@ impl KernelBuilder {
     }
 
     /// A coordinate that lies `distance`, a `u32`, behind another: the sum as mathematical integers, or one that is
-    /// beyond every size. What is no integer stays as it is, for the verifier to refuse.
+    /// beyond every size. What is not an integer stays as it is, for the verifier to refuse.
     fn further(&mut self, first: Value, distance: Value) -> Value {
         let Type::Scalar(scalar) = self.ty(first) else {
             return first;
@@ -331,7 +331,7 @@ impl KernelBuilder {
         if info.space == AddressSpace::Imageblock {
             return true;
         }
-        let message = format!("`{}` is no imageblock", info.name);
+        let message = format!("`{}` is not an imageblock", info.name);
         let error = Diagnostic::error(Rule::WrongAddressSpace, self.span(), message);
         self.error(error.help("declare one among the parameters: `%block: imageblock @Pixel`"));
         false

@@ -47,7 +47,7 @@ struct Stored {
 
 impl KernelBuilder {
     /// An imageblock of which fields are stored in pixel formats: they are read and written as values of the types
-    /// that the element says, and keep what the format keeps of them (V2). Of an element that is no struct the
+    /// that the element says, and keep what the format keeps of them (V2). Of an element that is not a struct the
     /// field's name is empty.
     ///
     /// ```
@@ -147,14 +147,14 @@ impl KernelBuilder {
             ));
         }
         let ElementType::Value(ty) = *ty else {
-            let message = format!("{what} has a format, but is no scalar or vector");
+            let message = format!("{what} has a format, but is not a scalar or vector");
             return Err((message, "give formats to fields of scalars and vectors"));
         };
         let (scalar, components) = match ty {
             Type::Scalar(scalar) => (scalar, 1),
             Type::Vector(scalar, components) => (scalar, components),
             Type::Matrix { .. } | Type::SimdgroupMatrix { .. } | Type::Event => {
-                let message = format!("{what} has a format, but is no scalar or vector");
+                let message = format!("{what} has a format, but is not a scalar or vector");
                 return Err((message, "give formats to fields of scalars and vectors"));
             }
         };

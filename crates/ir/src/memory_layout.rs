@@ -202,7 +202,7 @@ impl Extents {
                 depth: 1,
             },
             ElementType::Struct(id) => (*self.structs.get(id.0 as usize)?)?,
-            // The loop above ends at what is no array.
+            // The loop above ends at what is not an array.
             ElementType::Array(..) => return None,
         };
         for length in lengths.into_iter().rev() {
@@ -243,7 +243,7 @@ pub const MAX_ELEMENT_PARTS: u64 = 4096;
 impl ElementType {
     /// Size, alignment and locations; `None` if the type nests deeper than [`MAX_TYPE_DEPTH`],
     /// is larger than [`MAX_ELEMENT_BYTES`], has more than [`MAX_ELEMENT_PARTS`] fields, names a
-    /// struct that is not there, or is no memory type.
+    /// struct that is not there, or is not a memory type.
     pub fn extent(&self, structs: &[StructDef]) -> Option<Extent> {
         let mut parts = MAX_ELEMENT_PARTS;
         self.extent_at(structs, MAX_TYPE_DEPTH, &mut parts)

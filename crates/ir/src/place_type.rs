@@ -48,7 +48,7 @@ pub(crate) fn place_type(module: &Module, kernel: &Kernel, place: &Place) -> Res
                 .and_then(|def| def.fields.get(*field as usize))
                 .map(|(_, ty)| ty.clone())
                 .ok_or_else(|| format!("the struct of `{name}` has no field number {field}"))?,
-            (Step::Field(_), _) => return Err(format!("a part of `{name}` is no struct")),
+            (Step::Field(_), _) => return Err(format!("a part of `{name}` is not a struct")),
             (Step::Index(index), _) if !kernel.ty(*index).is_integer_scalar() => {
                 return Err(format!(
                     "an index into `{name}` (`{}`) has type {}, expected an integer scalar",

@@ -97,7 +97,7 @@ impl Template {
                 let inside = &rest[..rest.find('}').map_or(1, |end| end + 1)];
                 let inside: String = inside.chars().take(16).collect();
                 let inside = inside.escape_debug();
-                return Err(format!("`{inside}` is no placeholder"));
+                return Err(format!("`{inside}` is not a placeholder"));
             }
         }
         plain.push_str(rest);

@@ -128,7 +128,7 @@ impl Field {
         })
     }
 
-    /// The number in the bytes of a buffer: 0 where it has no whole element (B1). `None` if it is no integer.
+    /// The number in the bytes of a buffer: 0 where it has no whole element (B1). `None` if it is not an integer.
     pub fn read(&self, element_bytes: u64, bytes: &[u8]) -> Option<i128> {
         if !self.scalar.is_integer() {
             return None;
@@ -545,7 +545,7 @@ impl Words<'_> {
         }
     }
 
-    /// `params.width`, or with sigils `%params[0].width`, as what is loaded from; `n[0]` where the element is no struct.
+    /// `params.width`, or with sigils `%params[0].width`, as what is loaded from; `n[0]` where the element is not a struct.
     fn field(&self, i: u32, location: u32) -> String {
         let mut text = self.param(i);
         let Some(field) = Field::of(self.module, self.kernel, i, location) else {

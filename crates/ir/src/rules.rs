@@ -678,7 +678,7 @@ Check {
     /// If it is meant, the kernel says `allow(out_of_bounds_loads)` or
     /// `allow(out_of_bounds_stores)`.
     OutOfBounds "out-of-bounds",
-    /// An address is no multiple of the width of what is accessed there: the access is made at the multiple below
+    /// An address is not a multiple of the width of what is accessed there: the access is made at the multiple below
     /// it (L4).
     ///
     /// So it is for every device here; elsewhere such an access is undefined. In kernels of other languages it comes

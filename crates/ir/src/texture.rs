@@ -218,7 +218,7 @@ impl Dimension {
             if shape.width != shape.height {
                 let (width, height) = (shape.width, shape.height);
                 return Some(format!(
-                    "has faces of {width}x{height}, which are no squares"
+                    "has faces of {width}x{height}, which are not squares"
                 ));
             }
         }
@@ -1029,7 +1029,7 @@ impl KernelBuilder {
         function: TextureFunction,
         args: &[Value],
     ) -> Option<Value> {
-        // What is no texture is reported by the verifier.
+        // What is not a texture is reported by the verifier.
         let no_texture = TextureType::d2(Scalar::F32, TextureAccess::Read);
         let ty = self.kernel().texture(texture).unwrap_or(no_texture);
         let kind = InstKind::Texture {
@@ -1043,7 +1043,7 @@ impl KernelBuilder {
 }
 
 /// The type of what an atomic acts on at a place in a texture, which has one coordinate as its index and the others as
-/// its path; none if the place is no texel.
+/// its path; none if the place is not a texel.
 pub(crate) fn atomic_texel(kernel: &Kernel, place: &Place) -> Option<Type> {
     let ty = kernel.texture(place.memory)?;
     let is_coordinate = |step: &Step| match step {

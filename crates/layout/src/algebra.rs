@@ -600,7 +600,7 @@ impl<'a> Steps<'a> {
 
     /// Fails if the modes composed so far, added up, pass the end of a part of the left layout:
     /// each mode then steps rightly alone, but their sum moves on to the next part and the result
-    /// is no composition. Coalesced parts never continue each other, so such a sum always shows.
+    /// is not a composition. Coalesced parts never continue each other, so such a sum always shows.
     pub fn check_carry(&self, right: View<'_, Mode>) -> Result<()> {
         for (part, &reach) in self.before.iter().zip(&self.reach) {
             if reach >= part.shape {

@@ -285,7 +285,7 @@ impl fmt::Display for Error {
                 rank,
             } => write!(
                 f,
-                "{operation}: modes from {begin} to before {end} are no part of {rank}: give a \
+                "{operation}: modes from {begin} to before {end} are not part of {rank}: give a \
                  begin of at least 0, and an end from there to {rank}"
             ),
             Error::RepeatedMode { operation, mode } => {

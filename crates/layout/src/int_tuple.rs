@@ -162,7 +162,7 @@ impl IntTuple {
             running = before.checked_mul(size);
             before
         });
-        // The product after the last integer is no stride, so it may exceed 64 bits.
+        // The product after the last integer is not a stride, so it may exceed 64 bits.
         if overflow {
             return Err(Error::Overflow {
                 what: "a prefix product",

@@ -162,7 +162,7 @@ impl<'k> Analysis<'k> {
             let slot = leader(value).and_then(|leader| layout.slots.get(&leader).copied());
             layout
                 .slots
-                .insert(value, slot.expect("a leader is no member"));
+                .insert(value, slot.expect("a leader is not a member"));
         }
         for array in 0..self.kernel.allocs.len() as u32 {
             let kept = self.plan.shared_arrays.contains(&array) || self.zones.are_there();

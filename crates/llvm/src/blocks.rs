@@ -23,7 +23,7 @@
 //! of the block is proved to be in bounds; what lies between a lane's first and its last element is then in the
 //! object too. Of stores, the last one stores for all, and they have all elements in between.
 //!
-//! Deliberately absent: elements that are no scalars, and what lies a few scalars apart from lane to lane, which
+//! Deliberately absent: elements that are not scalars, and what lies a few scalars apart from lane to lane, which
 //! `places.rs` knows as vectors.
 
 use std::collections::HashMap;

@@ -342,7 +342,7 @@ impl Body {
                 is_written,
             });
         } else {
-            // Its address does: it is no register anyway.
+            // Its address does: it is not a register anyway.
             self.taken.push(value);
         }
     }

@@ -76,7 +76,7 @@ pub fn compile(
 /// of the stack they take, in bytes (8 bytes, little-endian), and an object file.
 ///
 /// # Errors
-/// If these are no cold paths, or LLVM fails.
+/// If these are not cold paths, or LLVM fails.
 pub fn compile_cold_paths(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, String> {
     with_room(COMPILER_BYTES, || cold_paths_compiled(cold_paths, target))
 }
@@ -92,7 +92,7 @@ fn cold_paths_compiled(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, Str
     let compiled = CompiledModule {
         target,
         machine,
-        most_improved: most_improved(&module).ok_or("these are no cold paths")?,
+        most_improved: most_improved(&module).ok_or("these are not cold paths")?,
         module,
         has_cold_paths: false,
     };

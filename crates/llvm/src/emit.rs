@@ -225,7 +225,7 @@ impl<'c> Emit<'c> {
     pub fn byte_offset(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>) -> PointerValue<'c> {
         let i8_type = self.context.i8_type();
         // SAFETY: building the instruction touches no memory; the user of the pointer has checked
-        // that it is in bounds, and without `inbounds` a pointer beyond them is no poison.
+        // that it is in bounds, and without `inbounds` a pointer beyond them is not poison.
         unsafe { self.builder.build_gep(i8_type, pointer, &[bytes], "") }.expect(BUILT)
     }
 }

@@ -267,7 +267,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             match scalar.bits() {
                 64 => {}
                 32 => self.must_fit(span, Scalar::I32, find),
-                // It is no row then.
+                // It is not a row then.
                 _narrow => {}
             }
         }

@@ -139,7 +139,7 @@ pub(crate) fn ease(module: &Module<'_>, most_improved: u32) -> bool {
         rename_vectors(module);
         for function in module.get_functions() {
             for piece in cut(function, DISTANCE, weight) {
-                // SAFETY: it is no function's first block.
+                // SAFETY: it is not a function's first block.
                 let _ = unsafe { piece.get_address() };
             }
         }
@@ -196,7 +196,7 @@ fn spread_constants(function: FunctionValue<'_>, most: usize) {
         .get_basic_block_iter()
         .flat_map(|block| block.get_instructions())
     {
-        // Calls that give nothing may have operands that are no values, behind those that are.
+        // Calls that give nothing may have operands that are not values, behind those that are.
         if inst.get_opcode() == InstructionOpcode::Phi {
             continue;
         }
@@ -306,7 +306,7 @@ fn rename_vectors(module: &Module<'_>) {
         // The name that a value has now, and how often it was used.
         let mut names: HashMap<LLVMValueRef, (VectorValue<'_>, usize)> = HashMap::new();
         for inst in block.get_instructions() {
-            // Calls that give nothing may have operands that are no values.
+            // Calls that give nothing may have operands that are not values.
             let gives_nothing = matches!(inst.get_type(), AnyTypeEnum::VoidType(_));
             match inst.get_opcode() {
                 InstructionOpcode::Phi => continue,

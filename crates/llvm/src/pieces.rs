@@ -127,7 +127,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The same of what is no sum.
+    /// The same of what is not a sum.
     fn result_grows(&self, value: Value, depth: u32) -> Option<i64> {
         let Some(definition) = self.plan.definitions.get(&value) else {
             // A parameter.

@@ -120,7 +120,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         all
     }
 
-    /// The same of a condition that is no conjunction.
+    /// The same of a condition that is not a conjunction.
     pub fn one_holds_for_all(&mut self, condition: Value) -> Option<IntValue<'c>> {
         let (op, _, args) = self
             .analysis
@@ -210,7 +210,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         parts.into_iter().find_map(|part| self.first_by_one(part))
     }
 
-    /// The same of a condition that is no conjunction.
+    /// The same of a condition that is not a conjunction.
     pub fn first_by_one(&self, condition: Value) -> Option<IntValue<'c>> {
         let inst = self.analysis.plan.definitions.get(&condition)?;
         let (op, _, args) = inst.kind.as_op()?;

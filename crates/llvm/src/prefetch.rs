@@ -249,7 +249,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         Some(total)
     }
 
-    /// Whether what is no operation's result stays.
+    /// Whether what is not an operation's result stays.
     fn stays(&self, symbol: Symbol, moving: &Moving<'_>) -> bool {
         let (Symbol::Value(value) | Symbol::Round(value)) = symbol else {
             return true;

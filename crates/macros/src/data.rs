@@ -88,8 +88,8 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
     Ok(described(&item, &fields))
 }
 
-/// What stands for a type that was refused: uses of it are no errors of their own. What is wrong with it is told
-/// where it would stand, so that it is no type for rustc either.
+/// What stands for a type that was refused: uses of it are not errors of their own. What is wrong with it is told
+/// where it would stand, so that it is not a type for rustc either.
 pub fn stand_in(item: TokenStream, error: &Error) -> TokenStream {
     let errors = || error.clone().into_iter().map(|one| one.to_compile_error());
     let Ok(item) = syn::parse2::<DeriveInput>(item) else {

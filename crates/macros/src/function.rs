@@ -290,7 +290,7 @@ fn parameters(function: &ItemFn, types: &mut Types) -> Result<Vec<Parameter>> {
 fn check_signature(function: &ItemFn) -> Result<()> {
     let sig = &function.sig;
     if let Some(word) = &sig.constness {
-        return refuse(word, "a kernel is no `const fn`");
+        return refuse(word, "a kernel is not a `const fn`");
     }
     if let Some(word) = &sig.asyncness {
         return refuse(

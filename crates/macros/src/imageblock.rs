@@ -8,7 +8,7 @@ use syn::{Result, Token, Type};
 pub struct Imageblock {
     /// What one element is.
     pub element: Type,
-    /// Formats by the names of fields; without a name of an element that is no struct.
+    /// Formats by the names of fields; without a name of an element that is not a struct.
     pub formats: Vec<(Option<Ident>, Ident)>,
 }
 

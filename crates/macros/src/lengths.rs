@@ -1,7 +1,7 @@
 //! The lengths of `threadgroup!([[f32; N]; M])`: Rust constants of any integer type.
 //!
 //! Where Rust's types can say them, an array is of a Rust type, and may be passed to functions. A const generic that
-//! is no `usize`, or is computed with, stands in no type: of those the kernel alone knows the lengths.
+//! is not a `usize`, or is computed with, stands in no type: of those the kernel alone knows the lengths.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! `#[requires(n * n <= length(a), ascending row)]`: what launches of a kernel have to fulfil.
 //!
 //! The words are those of [requirements](invar_ir::KernelBuilder::requires), and are read here, so that a mistake is
-//! an error on the word. A name that is no parameter is one of Rust: a function constant, or a constant whose value
+//! an error on the word. A name that is not a parameter is one of Rust: a function constant, or a constant whose value
 //! is known when the kernel is made. Whether there is one, and whether it is an integer, rustc says.
 //!
 //! Deliberately absent: types other than those that parameters name.
@@ -193,7 +193,7 @@ impl<'a> Requirement<'a> {
         Err(self.unexpected(input, why))
     }
 
-    /// An error on the word at hand: what is no part of a sum has its reason.
+    /// An error on the word at hand: what is not part of a sum has its reason.
     fn unexpected(&self, input: ParseStream<'_>, otherwise: &str) -> Error {
         let why = if input.peek(Token![as]) {
             "whole numbers of all types compare: leave `as` out"

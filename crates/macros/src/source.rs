@@ -23,7 +23,7 @@ thread_local! {
     static SHOWN: RefCell<Option<Shown>> = const { RefCell::new(None) };
 }
 
-/// The words that are no groups.
+/// The words that are not groups.
 fn leaves(words: TokenStream, each: &mut impl FnMut(&TokenTree)) {
     for word in words {
         match &word {

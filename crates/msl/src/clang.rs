@@ -3,7 +3,7 @@
 //! The sources that clang reads are the rewritten ones, under the names of the user's files, by an overlay
 //! over the file system; so what clang says of places is about the user's files.
 //!
-//! The target has `__bf16` and `_Float16`, addresses of 64 bits, and passes what is no scalar by address, so
+//! The target has `__bf16` and `_Float16`, addresses of 64 bits, and passes what is not a scalar by address, so
 //! that no value is put together for an ABI. What clang might assume of foreign code it must not: races are
 //! to be found, not used.
 

@@ -245,7 +245,7 @@ impl Translator<'_> {
     /// The lane's elements of an operand that is a matrix.
     pub fn lane_elements(&mut self, value: Val, ty: foreign::Type) -> Done<[Value; 2]> {
         let Some(scalar) = matrix_scalar(ty) else {
-            return Err(self.refuse("a vector of LLVM's that is no simdgroup matrix"));
+            return Err(self.refuse("a vector of LLVM's that is not a simdgroup matrix"));
         };
         match value {
             Val::Lanes(elements) => Ok(elements),
@@ -277,7 +277,7 @@ impl Translator<'_> {
             return Ok(known);
         }
         let Some(scalar) = matrix.scalar() else {
-            return Err(self.refuse("a vector of LLVM's that is no simdgroup matrix"));
+            return Err(self.refuse("a vector of LLVM's that is not a simdgroup matrix"));
         };
         if elements[0] == elements[1] && self.known_constant(elements[0]).is_some() {
             return Ok(self.k.matrix_fill(matrix, elements[0]));

@@ -305,7 +305,7 @@ impl Library {
                     Rule::FunctionConstant,
                     Span::NONE,
                     format!(
-                        "`{name}`: `{value}` is no number; a function constant gets a number, true or false"
+                        "`{name}`: `{value}` is not a number; a function constant gets a number, true or false"
                     ),
                 ));
             }

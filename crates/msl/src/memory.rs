@@ -601,13 +601,13 @@ impl Translator<'_> {
 
     // ---- accesses ----
 
-    /// The distance of an address from its root, in so many bytes, a power of two. What is no multiple by
+    /// The distance of an address from its root, in so many bytes, a power of two. What is not a multiple by
     /// itself is added up in bytes, so that an index stays one in what is.
     pub fn distance(&mut self, address: &Address, unit: i64) -> Value {
         self.distance_by(address, unit, Op::Shr)
     }
 
-    /// The index in an object that an access of so many bytes is made at. If its address is no multiple of them, a
+    /// The index in an object that an access of so many bytes is made at. If its address is not a multiple of them, a
     /// check says so.
     fn index_of_access(&mut self, address: &Address, bytes: u64, object: &Object) -> Value {
         let (bytes, granule) = (bytes as i64, object.granule_bytes as i64);
@@ -931,7 +931,7 @@ impl Translator<'_> {
     pub fn store(&mut self, number: usize) -> Done<()> {
         let f = self.f;
         let inst = &f.insts[number];
-        // Padding, which is no location (L3): variables have a value from the start.
+        // Padding, which is not a location (L3): variables have a value from the start.
         if self.operand(&inst.operands[0])? == Val::Undefined {
             return Ok(());
         }
@@ -1047,7 +1047,7 @@ impl Translator<'_> {
             _ if is_set => return Err(self.refuse("`memset` by a value that is computed")),
             _copied => None,
         };
-        // Of a struct whose fields are narrower it is no access in that width.
+        // Of a struct whose fields are narrower it is not an access in that width.
         self.asks_alignment = false;
         let copied = self.copy_units(*bytes, (&to, from.as_ref()), same, ty);
         self.asks_alignment = true;

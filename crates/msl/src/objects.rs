@@ -235,7 +235,7 @@ impl Objects {
 
     fn find_accesses(&mut self, f: &Function) {
         for (number, inst) in f.insts.iter().enumerate() {
-            // What a handle or a field of addresses holds is no memory of the kernel's.
+            // What a handle or a field of addresses holds is not memory of the kernel's.
             let is_handle = inst.kind == Kind::Load && self.are_handles(&inst.operands[0]);
             if !self.needed[number] || is_handle || self.fields_of.contains_key(&number) {
                 continue;

@@ -699,7 +699,7 @@ impl<'a> Translator<'a> {
         match sign {
             Some(sign) => (a, b) = (self.signed(a, sign), self.signed(b, sign)),
             None => {
-                // What is no constant says the sign.
+                // What is not a constant says the sign.
                 let other = matches!(inst.operands[0], Operand::Bits(..));
                 match self.scalar(if other { b } else { a }) {
                     Some(scalar) if other => a = self.as_scalar(a, scalar),

@@ -147,7 +147,7 @@ impl Checker<'_> {
         self.used.insert(label);
         match self.known.get(&label) {
             Some(Known::AtLeast(form, constant)) => Ok((form.clone(), *constant)),
-            Some(Known::Any(_)) => Err(format!("hypothesis {label} is no inequality")),
+            Some(Known::Any(_)) => Err(format!("hypothesis {label} is not an inequality")),
             None => Err(format!("there is no hypothesis {label}")),
         }
     }
@@ -215,7 +215,7 @@ impl Checker<'_> {
                     constant = constant.checked_add(part).ok_or_else(too_large)?;
                 }
                 if terms.values().any(|f| *f != 0) || constant >= 0 {
-                    return Err("a sum of hypotheses is no contradiction".to_string());
+                    return Err("a sum of hypotheses is not a contradiction".to_string());
                 }
                 Ok(())
             }

@@ -358,7 +358,7 @@ struct Looks {
     rest: Vec<Look>,
 }
 
-/// A condition that is no order of products of two.
+/// A condition that is not an order of products of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look {
     AtMost(Factors, Factors),
@@ -427,7 +427,7 @@ impl Launches {
 }
 
 impl Looks {
-    /// Conditions in places of values; `None` where they speak of too much or of what is no number of 32 bits.
+    /// Conditions in places of values; `None` where they speak of too much or of what is not a number of 32 bits.
     fn of(conditions: &[Condition]) -> Option<Looks> {
         let mut looks = Looks {
             constants: [1; PLACES],

@@ -167,7 +167,7 @@ pub fn read(text: &str) -> Result<Vec<Certificate>, String> {
     let mut lines = text.lines().enumerate();
     if lines.next().map(|(_, line)| line) != Some(HEADER) {
         return Err(format!(
-            "this is no certificate: the first line is not `{HEADER}`"
+            "this is not a certificate: the first line is not `{HEADER}`"
         ));
     }
     let mut found: Vec<Certificate> = Vec::new();

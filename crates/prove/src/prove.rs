@@ -579,7 +579,7 @@ impl Session<'_, '_> {
                     return true;
                 }
             }
-            // Room to spare hides what is wrong: it is no condition.
+            // Room to spare hides what is wrong: it is not a condition.
             if room > 1 {
                 continue;
             }

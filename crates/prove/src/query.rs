@@ -49,7 +49,7 @@ pub struct Query {
     /// Variables, products and facts.
     pub problem: Problem,
     symbols: HashMap<String, Var>,
-    /// What variables that are no products are between, as the facts about them say.
+    /// What variables that are not products are between, as the facts about them say.
     bounds: HashMap<Var, (i128, i128)>,
     said: HashSet<String>,
     /// Numbers that are multiples, by name: the divisor, the quotient, and the condition that says so.
@@ -242,7 +242,7 @@ impl Query {
             .collect()
     }
 
-    /// The variable of a product of variables that are no products themselves, in order.
+    /// The variable of a product of variables that are not products themselves, in order.
     fn monomial(&mut self, factors: Vec<Var>) -> Option<Var> {
         if let [only] = factors[..] {
             return Some(only);

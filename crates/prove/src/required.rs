@@ -178,7 +178,7 @@ impl Subject<'_> {
         let Some(beyond) = outside(&index.form) else {
             return;
         };
-        // What is out of bounds is no element, and gives 0 (B1).
+        // What is out of bounds is not an element, and gives 0 (B1).
         let inside = beyond.negated();
         let is_zero = Formula::eq(loaded, &zero);
         if let (Some(inside), Some(is_zero)) = (inside, is_zero) {

@@ -144,7 +144,7 @@ impl Simplex {
         self.upper[var as usize].map(|b| (b.value, b.reason))
     }
 
-    /// The variable or form whose value is no whole number, and that value: the one with the fewest values.
+    /// The variable or form whose value is not a whole number, and that value: the one with the fewest values.
     /// A form counts only where bounds of its own say how many: a remainder has few, though the numbers that
     /// it is the difference of have many.
     pub fn fractional(&self) -> Option<(Linear, Fraction)> {

@@ -7,7 +7,7 @@
 //! 2. a disjunction that the point breaks is split, the one with the fewest parts that are possible;
 //! 3. where products that share a factor disagree with the sum of their other factors, the sign of that sum
 //!    is split; then where two disagree with the order of their other factors, that order;
-//! 4. what is no whole number is branched on: how far the same numbers of two threads are apart, then the
+//! 4. what is not a whole number is branched on: how far the same numbers of two threads are apart, then the
 //!    variable or the form with the fewest values;
 //! 5. a factor of a product is fixed at its value.
 //!

@@ -981,7 +981,7 @@ impl Subject<'_> {
         }
     }
 
-    /// What a query asks for: `None` if it is no query, `Some(None)` if nothing is known of the answer.
+    /// What a query asks for: `None` if it is not a query, `Some(None)` if nothing is known of the answer.
     fn asked(&self, q: &mut Query, t: &Thread, op: Op, imm: Imm) -> Option<Option<Int>> {
         Some(match op {
             Op::ThreadPositionInGrid => self.position(q, t, dim(imm)),

@@ -456,7 +456,8 @@ impl Builder {
         imm: &str,
         args: Vec<u32>,
     ) -> PyResult<(u32, String)> {
-        let op = Op::from_name(name).ok_or_else(|| refuse(format!("`{name}` is no operation")))?;
+        let op =
+            Op::from_name(name).ok_or_else(|| refuse(format!("`{name}` is not an operation")))?;
         let imm = convert::imm(imm_kind, imm)?;
         let args = self.values(&args)?;
         let builder = self.builder()?;
@@ -508,7 +509,7 @@ impl Builder {
         let mut set = Spaces::NONE;
         for name in &spaces {
             let found = Spaces::NAMES.iter().find(|(_, n)| n == name);
-            let (space, _) = found.ok_or_else(|| refuse(format!("`{name}` is no address space that a barrier orders: write \"device\", \"threadgroup\", \"texture\" or \"imageblock\"")))?;
+            let (space, _) = found.ok_or_else(|| refuse(format!("`{name}` is not an address space that a barrier orders: write \"device\", \"threadgroup\", \"texture\" or \"imageblock\"")))?;
             set = set.with(*space);
         }
         self.builder()?.barrier(scope, set);

@@ -135,16 +135,16 @@ pub fn refuse(message: impl Into<String>) -> PyErr {
 
 /// A value's type of that name.
 pub fn value_type(name: &str) -> PyResult<Type> {
-    let ty = Type::from_name(name).ok_or_else(|| refuse(format!("`{name}` is no type")))?;
+    let ty = Type::from_name(name).ok_or_else(|| refuse(format!("`{name}` is not a type")))?;
     match ty.defect() {
-        Some(defect) => Err(refuse(format!("`{name}` is no type: {defect}"))),
+        Some(defect) => Err(refuse(format!("`{name}` is not a type: {defect}"))),
         None => Ok(ty),
     }
 }
 
 /// A scalar type of that name.
 pub fn scalar(name: &str) -> PyResult<Scalar> {
-    Scalar::from_name(name).ok_or_else(|| refuse(format!("`{name}` is no scalar type")))
+    Scalar::from_name(name).ok_or_else(|| refuse(format!("`{name}` is not a scalar type")))
 }
 
 /// An element type as the text form writes it: `f32x4`, `@Particle`, `u8[4][2]`.
@@ -164,7 +164,7 @@ pub fn element(module: &Module, name: &str) -> PyResult<ElementType> {
     // `u8[4][2]` is two of `u8[4]`: each suffix is around what stands before it.
     for length in lengths.into_iter().flat_map(|l| l.split('[')) {
         let length = length.strip_suffix(']').and_then(|l| l.parse().ok());
-        let length = length.ok_or_else(|| refuse(format!("`{name}` is no element type")))?;
+        let length = length.ok_or_else(|| refuse(format!("`{name}` is not an element type")))?;
         element = ElementType::Array(element.into(), length);
     }
     Ok(element)
@@ -191,12 +191,12 @@ pub fn imm(kind: u8, name: &str) -> PyResult<Imm> {
             .map(Imm::Dim)
             .ok_or_else(|| {
                 refuse(format!(
-                    "`{name}` is no component: write \"x\", \"y\" or \"z\""
+                    "`{name}` is not a component: write \"x\", \"y\" or \"z\""
                 ))
             }),
         _ => Swizzle::parse(name).map(Imm::Swizzle).ok_or_else(|| {
             refuse(format!(
-                "`{name}` is no swizzle: write 1 to 4 of the letters xyzw or rgba"
+                "`{name}` is not a swizzle: write 1 to 4 of the letters xyzw or rgba"
             ))
         }),
     }
@@ -209,7 +209,7 @@ pub fn scope(name: &str) -> PyResult<Scope> {
         .find(|s| s.name() == name)
         .ok_or_else(|| {
             refuse(format!(
-                "`{name}` is no scope: write \"simdgroup\", \"threadgroup\" or \"device\""
+                "`{name}` is not a scope: write \"simdgroup\", \"threadgroup\" or \"device\""
             ))
         })
 }
@@ -222,7 +222,7 @@ pub fn order(name: &str) -> PyResult<Order> {
         .ok_or_else(|| {
             let names: Vec<&str> = Order::ALL.iter().map(|o| o.name()).collect();
             refuse(format!(
-                "`{name}` is no memory order: write one of {}",
+                "`{name}` is not a memory order: write one of {}",
                 names.join(", ")
             ))
         })
@@ -233,7 +233,7 @@ pub fn atomic_op(name: &str) -> PyResult<AtomicOp> {
     AtomicOp::ALL
         .into_iter()
         .find(|op| op.name().trim_start_matches("atomic_") == name)
-        .ok_or_else(|| refuse(format!("`{name}` is no atomic operation")))
+        .ok_or_else(|| refuse(format!("`{name}` is not an atomic operation")))
 }
 
 /// A float mode of that name.
@@ -243,7 +243,7 @@ pub fn float_mode(name: &str) -> PyResult<FloatMode> {
         .find(|m| m.name() == name)
         .ok_or_else(|| {
             refuse(format!(
-                "`{name}` is no float mode: write \"strict\", \"contract\" or \"fast\""
+                "`{name}` is not a float mode: write \"strict\", \"contract\" or \"fast\""
             ))
         })
 }

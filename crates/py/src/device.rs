@@ -255,7 +255,7 @@ fn array_bytes(capsule: &Bound<'_, PyCapsule>) -> PyResult<(*mut u8, usize)> {
     // lives as long as the capsule.
     let array = unsafe { &*pointer.cast::<ArrayInterface>() };
     if array.two != 2 || array.item_size < 0 {
-        return Err(refuse("an argument is no array"));
+        return Err(refuse("an argument is not an array"));
     }
     let dimensions = usize::try_from(array.dimensions).unwrap_or(0);
     let shape: &[isize] = if dimensions == 0 {
@@ -378,7 +378,7 @@ impl Program {
             None => &self.queue,
             Some(seconds) => {
                 let limit = Duration::try_from_secs_f64(seconds)
-                    .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?;
+                    .map_err(|_| refuse(format!("{seconds} seconds is not a time limit")))?;
                 limited = self.program.device().queue().with_time_limit(Some(limit));
                 &limited
             }
@@ -449,7 +449,7 @@ impl Submission {
             None => None,
             Some(seconds) => Some(
                 Duration::try_from_secs_f64(seconds.max(0.0))
-                    .map_err(|_| refuse(format!("{seconds} seconds is no timeout")))?,
+                    .map_err(|_| refuse(format!("{seconds} seconds is not a timeout")))?,
             ),
         };
         loop {

@@ -196,7 +196,7 @@ impl Module {
             .map(|name| {
                 Rule::from_name(name).ok_or_else(|| {
                     refuse(format!(
-                        "`{name}` is no rule: see invar.explain() for their names"
+                        "`{name}` is not a rule: see invar.explain() for their names"
                     ))
                 })
             })
@@ -305,7 +305,7 @@ fn options(
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     let limit = match time_limit {
         Some(seconds) => Duration::try_from_secs_f64(seconds)
-            .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?,
+            .map_err(|_| refuse(format!("{seconds} seconds is not a time limit")))?,
         None => invar_runtime::environment_time_limit()
             .map_err(|error| match error {
                 Error::Runtime { message, .. } => refuse(message),

@@ -17,7 +17,7 @@ use crate::{Arg, Device, Error};
 ///
 /// # Safety
 /// Any bytes make a value, and a value is numbers and nothing else, as they lie in memory (L3): there
-/// are no bytes between them. If there is a `SCALAR`, all are of that type.
+/// are not bytes between them. If there is a `SCALAR`, all are of that type.
 #[diagnostic::on_unimplemented(
     message = "buffers do not hold `{Self}`",
     note = "they hold numbers, `u8` for truth values, arrays of numbers, and structs of those; a type parameter of a \
@@ -175,7 +175,7 @@ impl<T: Element> Buffer<T> {
             return Err(Error::new(
                 Rule::InvalidArgument,
                 format!(
-                    "memory lent for elements of `{}` begins at an address that is no multiple of {}",
+                    "memory lent for elements of `{}` begins at an address that is not a multiple of {}",
                     std::any::type_name::<T>(),
                     align_of::<T>()
                 ),

@@ -32,7 +32,7 @@ fn give_out(kernel: &Kernel, printed: &Printed) {
     if let Some(sink) = sink {
         return sink(kernel, printed);
     }
-    // A reader that has gone away is no error of the dispatch.
+    // A reader that has gone away is not an error of the dispatch.
     let mut out = std::io::stdout().lock();
     for line in &printed.lines {
         let _ = writeln!(out, "{line}");

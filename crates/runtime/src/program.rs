@@ -276,7 +276,7 @@ impl Program {
             };
             if slice.size_bytes() > 0 && !start.is_multiple_of(align) {
                 return wrong(format!(
-                    "begins at an address that is no multiple of {align}, as its elements need"
+                    "begins at an address that is not a multiple of {align}, as its elements need"
                 ));
             }
             if let ParamKind::Constant { .. } = param.kind {
@@ -289,7 +289,7 @@ impl Program {
                 }
                 if !start.is_multiple_of(able.constant_offset_bytes) {
                     return wrong(format!(
-                        "begins at an address that is no multiple of {}, as constant buffers of \
+                        "begins at an address that is not a multiple of {}, as constant buffers of \
                          this device must",
                         able.constant_offset_bytes
                     ));

@@ -122,7 +122,7 @@ fn whole(coordinate: f32, extent: u32, sampler: Sampler) -> (i32, f32) {
     };
     #[expect(
         clippy::manual_clamp,
-        reason = "`max` gives what is no NaN, where `clamp` gives the NaN"
+        reason = "`max` gives what is not a NaN, where `clamp` gives the NaN"
     )]
     let u = u.max(-LIMIT).min(LIMIT);
     let base = u.floor();
@@ -212,7 +212,7 @@ impl Place {
 pub fn chosen_levels(lod: f32, count: u32, mip: Mip, clamp: LodClamp) -> (u32, Option<(u32, f32)>) {
     let last = count - 1;
     let [least, most] = clamp.limits();
-    // `max` gives what is no NaN, where `clamp` gives the NaN.
+    // `max` gives what is not a NaN, where `clamp` gives the NaN.
     let lod = lod.max(least).min(most).min(last as f32);
     match mip {
         Mip::None => (0, None),

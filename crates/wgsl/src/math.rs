@@ -142,7 +142,7 @@ impl Translator<'_> {
                     180.0 / std::f64::consts::PI
                 };
                 let Some(constant) = scalar.and_then(|s| float(s, factor)) else {
-                    return Err(self.unexpected("an angle that is no float"));
+                    return Err(self.unexpected("an angle that is not a float"));
                 };
                 let factor = self.splat(ty, constant);
                 self.op(Op::Mul, &[x, factor])

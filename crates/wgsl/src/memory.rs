@@ -113,7 +113,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// How many parts a value in memory is handled as, if it is no value of Invar.
+    /// How many parts a value in memory is handled as, if it is not a value of Invar.
     fn part_count(&self, ptr: &MemPtr) -> Option<u32> {
         let At::Type(ty, layout) = ptr.at else {
             return None;
@@ -210,7 +210,7 @@ impl<'a> Translator<'a> {
         }
         let Some(count) = self.part_count(ptr) else {
             if self.value_at(ptr).is_none() {
-                return Err(self.unexpected("a load of what is no value"));
+                return Err(self.unexpected("a load of what is not a value"));
             }
             let place = self.place(ptr)?;
             return Ok(Val::One(self.k.load(place)));
@@ -334,7 +334,7 @@ impl<'a> Translator<'a> {
                 Tree::Many(members) => {
                     let TypeInner::Struct { members: types, .. } = &self.shader.types[ty].inner
                     else {
-                        return Err(self.unexpected("members of what is no struct"));
+                        return Err(self.unexpected("members of what is not a struct"));
                     };
                     for (member, ty) in members.iter().zip(types) {
                         self.store_zero(&Ptr::Tree(member.clone()), ty.ty)?;

@@ -83,7 +83,7 @@ impl Overrides {
                 return Err(Diagnostic::error(
                     Rule::MalformedModule,
                     span,
-                    format!("override `{}` is no number", called(o)),
+                    format!("override `{}` is not a number", called(o)),
                 ));
             };
             let chosen = given.iter().find(|(name, _)| is_called(o, name));

@@ -371,7 +371,7 @@ impl Translator<'_> {
         for (number, part) in numbers.iter_mut().zip(self.coordinates(offset, None)?) {
             let known = self.known.get(&part).map(|known| known.bits as u32 as i32);
             let Some(known) = known.and_then(|n| i8::try_from(n).ok()) else {
-                return Err(self.refuse("a sample with an offset that is no constant"));
+                return Err(self.refuse("a sample with an offset that is not a constant"));
             };
             *number = known;
         }

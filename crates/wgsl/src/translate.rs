@@ -535,7 +535,7 @@ impl<'a> Translator<'a> {
 
     fn builtin(&mut self, binding: Option<&Binding>, name: &str) -> Done<Val> {
         let Some(Binding::BuiltIn(builtin)) = binding else {
-            return Err(self.refuse("an argument of an entry point that is no builtin"));
+            return Err(self.refuse("an argument of an entry point that is not a builtin"));
         };
         let (op, vector) = match builtin {
             BuiltIn::GlobalInvocationId => (Op::ThreadPositionInGrid, true),

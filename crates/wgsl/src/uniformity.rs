@@ -1007,7 +1007,7 @@ fn is_writable(space: AddressSpace) -> bool {
     }
 }
 
-/// The name of a function in quotes; what is no name stands as it is.
+/// The name of a function in quotes; what is not a name stands as it is.
 fn quoted(name: &str) -> String {
     if name.contains(' ') {
         name.to_string()

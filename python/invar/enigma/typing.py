@@ -124,7 +124,7 @@ def dtype_of(ty):
 
 
 def parse_vec_dtype(dt):
-    """The number of components and the scalar of ``vec<4,float>``; ``None`` of what is no vector."""
+    """The number of components and the scalar of ``vec<4,float>``; ``None`` of what is not a vector."""
     found = _DTYPE.fullmatch(dt) if isinstance(dt, str) else None
     return (int(found["n"]), found["scalar"]) if found and found["n"] else None
 

@@ -106,7 +106,7 @@ fn a_clean_kernel_checks_and_runs() {
     assert!(out.starts_with("@scale: right, 1 expectation met"), "{out}");
 }
 
-/// The loader finds files of the library's names that are no libraries.
+/// The loader finds files of the library's names that are not libraries.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_llvm_all_but_the_cpu_device_works() {
@@ -297,7 +297,7 @@ fn what_is_missing_or_unknown_is_named() {
         "{err}"
     );
     let (_, err) = expect(2, &["run", text(&file), "--grid", "4", "--arg", "x=seven"]);
-    assert!(err.contains("`seven` is no data"), "{err}");
+    assert!(err.contains("`seven` is not data"), "{err}");
     let (_, err) = expect(2, &["explain", "nope"]);
     assert!(err.contains("there is no rule `nope`"), "{err}");
     expect(2, &["frobnicate"]);
@@ -330,7 +330,7 @@ fn what_cannot_be_run_or_written_is_said_before_anything_runs() {
     };
     let sized = ["--grid", "3", "--threadgroup", "2"];
     for (option, value, message) in [
-        ("--grid", "-1", "`-1` is no number from 0 to 4294967295"),
+        ("--grid", "-1", "`-1` is not a number from 0 to 4294967295"),
         (
             "--time-limit",
             "-1",
@@ -420,7 +420,7 @@ fn a_layout_is_a_table_and_a_picture() {
     let first = std::fs::read_to_string(&svg).expect("read");
     assert!(first.starts_with("<svg"));
     let (_, err) = expect(2, &["layout", "(4,2):(1", "--svg", text(&svg)]);
-    assert!(err.contains("is no layout"), "{err}");
+    assert!(err.contains("is not a layout"), "{err}");
 
     // Another picture does not replace this one unless told to; the same one may be written again.
     let (_, err) = expect(2, &["layout", "4:1", "--svg", text(&svg)]);
@@ -643,7 +643,7 @@ fn a_value_that_does_not_fit_is_bad_usage_that_names_it() {
         (&["M=0", "M=1"], "--const M is given twice"),
         (
             &["M=1.5"],
-            "--const M: `1.5` is no integer, which u32 needs",
+            "--const M: `1.5` is not an integer, which u32 needs",
         ),
         (
             &["M=0", "N=1"],
@@ -685,7 +685,7 @@ fn data_that_is_broken_off_or_goes_on_is_told_in_its_own_words() {
         let (data, why) = line.split_once(" => ").expect("a row");
         let given = format!("x={data}");
         let (out, err) = expect(2, &["run", text(&file), "--grid", "1", "--arg", &given]);
-        let begin = format!("invar: --arg x: `{data}` is no data (");
+        let begin = format!("invar: --arg x: `{data}` is not data (");
         assert!(err.starts_with(&begin) && err.contains(why), "{err}");
         let said = err
             .rsplit_once("; write @file")
@@ -1037,15 +1037,15 @@ fn data_that_is_none_is_told_with_the_reason() {
         );
     }
     for (data, why) in [
-        ("zeros(1e18)", "is no integer"),
+        ("zeros(1e18)", "is not an integer"),
         ("iota(-4)", "does not fit"),
-        ("random(1.5)", "is no integer"),
+        ("random(1.5)", "is not an integer"),
         ("zeros(99999999999999999999999)", "does not fit"),
         ("foo(3)", "`foo`"),
         ("[1, 2", "expected"),
     ] {
         let told = refused(data);
-        assert!(told.contains(&format!("`{data}` is no data (")), "{told}");
+        assert!(told.contains(&format!("`{data}` is not data (")), "{told}");
         assert!(
             told.contains(why) && told.contains("a whole number from 0 on"),
             "{told}"

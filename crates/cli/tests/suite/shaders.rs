@@ -38,7 +38,7 @@ var<workgroup> tile: array<u32, 8>;
 fn main(@builtin(local_invocation_index) i: u32) { y[i] = tile[i]; y[4] = i; }
 ";
 
-/// Workgroup memory is zeros at first, by the standard, so that reading it is no finding; also in the text form
+/// Workgroup memory is zeros at first, by the standard, so that reading it is not a finding; also in the text form
 /// and the binary form of the shader.
 #[test]
 fn zeros_of_workgroup_memory_are_no_finding() {
@@ -455,7 +455,7 @@ fn chosen(@builtin(local_invocation_index) i: u32) {
 }
 ";
 
-/// A loop's condition and a `switch` are no `if`s to who wrote them.
+/// A loop's condition and a `switch` are not `if`s to who wrote them.
 #[test]
 fn what_keeps_threads_from_a_barrier_is_called_as_the_author_wrote_it() {
     let folder = Folder::new();
@@ -551,7 +551,7 @@ fn a_run_shows_structs_field_by_field() {
     // Names that the author did not give are not told.
     let (_, err) = run(2, "3", "list=[1]");
     assert!(
-        err.contains("argument for `list`: a list of 1 scalars is no whole number of elements"),
+        err.contains("argument for `list`: a list of 1 scalars is not a whole number of elements"),
         "{err}"
     );
     assert!(!err.contains('@'), "{err}");

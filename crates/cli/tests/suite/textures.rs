@@ -244,7 +244,7 @@ fn bad_pictures_and_textures_are_refused_in_a_sentence() {
     std::fs::write(&no_picture, "no picture").expect("written");
     let words = format!("@{}", text(&no_picture));
     let fine = "texture(rgba8unorm, 4, 4)";
-    assert!(run(&words, fine).contains("words.png: is no PNG file"));
+    assert!(run(&words, fine).contains("words.png: is not a PNG file"));
     assert!(run(&cut, fine).contains("cut.png: is a damaged PNG file: it ends too early"));
     let mut other = whole.clone();
     other[30] ^= 1;
@@ -269,7 +269,7 @@ fn bad_pictures_and_textures_are_refused_in_a_sentence() {
         "{huge}"
     );
     assert!(run("@nowhere.png", fine).contains("nowhere.png: no such file"));
-    assert!(run("@data.npy", fine).contains("data.npy is no picture"));
+    assert!(run("@data.npy", fine).contains("data.npy is not a picture"));
     assert!(run(&good, "texture(rgba8unorm, 0, 4)").contains("not 0x4"));
     assert!(run(&good, "texture(rgba8unorm, 70000, 4)").contains("not 70000x4"));
     assert!(run(&good, "texture(rgba9unorm, 4, 4)").contains("there is no pixel format"));

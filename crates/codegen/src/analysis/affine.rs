@@ -339,7 +339,7 @@ impl<'k> Affine<'k> {
     }
 
     /// Whether all that a sum is computed from is the `same`, where `same` is asked of positions, sizes and
-    /// rounds, and of values that are no result of an operation: parameters, loads, what loops carry. Operations
+    /// rounds, and of values that are not a result of an operation: parameters, loads, what loops carry. Operations
     /// between lanes are the same nowhere.
     pub fn depends_only_on(
         &self,
@@ -456,7 +456,7 @@ impl<'k> Walk<'_, 'k> {
         if matches!(op.row().meaning, Meaning::Query) {
             return self.query(op, imm);
         }
-        // A `select`'s condition is no integer.
+        // A `select`'s condition is not an integer.
         let mut integers = args.iter().take(2);
         if !integers.all(|v| self.affine.kernel.ty(*v).is_integer_scalar()) {
             return None;

@@ -6,13 +6,13 @@
 //! one after another; each store has an element of its own, and together they have all from the first to the last: all
 //! can be made where the last one stands.
 //!
-//! What neighbours along x access side by side, or all alike, is no block. A block of another kind is what threads
+//! What neighbours along x access side by side, or all alike, is not a block. A block of another kind is what threads
 //! side by side along y access, where those along x go far: transpositions ([`down`]).
 //!
 //! Sums must hold for all threads: those of an analysis without a size of threadgroups.
 //!
 //! Deliberately absent: how far the threads' blocks lie apart otherwise, and whether they are in bounds; elements
-//! that are no scalars.
+//! that are not scalars.
 
 use invar_ir::inst::{InstKind, Place, Region, Width};
 use invar_ir::{Dim, Inst, Kernel, Memory, Module, Op, ParamKind};

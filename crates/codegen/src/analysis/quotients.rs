@@ -8,7 +8,7 @@
 //! `high` is the `f32` nearest to `1 / d`, and `low` the one nearest to what it lacks. The two sides are bit for bit
 //! the same for nearly all `d`; here they are for every `c` there is: each is tried.
 //!
-//! Deliberately absent: divisors that are no constants, or so large or small that a product is subnormal; powers of
+//! Deliberately absent: divisors that are not constants, or so large or small that a product is subnormal; powers of
 //! two, whose quotients are products already; other floats.
 
 use std::collections::HashMap;

@@ -58,7 +58,7 @@ impl Ranges {
     }
 }
 
-/// The whole range of a type; none if it is no integer scalar.
+/// The whole range of a type; none if it is not an integer scalar.
 pub fn of_type(ty: Type) -> Option<Range> {
     let Type::Scalar(scalar) = ty else {
         return None;

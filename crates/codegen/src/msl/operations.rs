@@ -249,7 +249,7 @@ impl Writer<'_> {
             Op::Le => format!("({a} <= {b})"),
             Op::Gt => format!("({a} > {b})"),
             Op::Ge => format!("({a} >= {b})"),
-            other => unreachable!("{other} is no basic operation on integers"),
+            other => unreachable!("{other} is not a basic operation on integers"),
         }
     }
 
@@ -327,7 +327,7 @@ impl Writer<'_> {
                     format!("({a} {operator} {b})")
                 }
             }
-            other => unreachable!("{other} is no basic operation on floats"),
+            other => unreachable!("{other} is not a basic operation on floats"),
         }
     }
 

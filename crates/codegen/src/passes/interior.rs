@@ -7,7 +7,7 @@
 //!
 //! This is for stencils, convolutions, filters and automata: whatever reads around a thread's own place and keeps
 //! inside by `min` and `max`, by a remainder or by a `select`, in loops too, or asks of each neighbour whether it is
-//! there. Such an index is no sum, and hides that neighbours read neighbours; nearly all threads need none of it. What
+//! there. Such an index is not a sum, and hides that neighbours read neighbours; nearly all threads need none of it. What
 //! changes an index along another axis than the lanes' is the same for them, and stays.
 //!
 //! A *border* is an operation on `x + r`, where `x` is the thread's position in the grid along the lanes and `r` is

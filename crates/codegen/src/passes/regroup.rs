@@ -761,7 +761,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Of a value that is no sum: about what it mostly is where it is near a border, and far where it is anything.
+    /// Of a value that is not a sum: about what it mostly is where it is near a border, and far where it is anything.
     fn hidden(&self, value: Value, dim: Dim, depth: u32) -> Step {
         if let Some(first) = self.first[value.0 as usize] {
             return self.step(first, dim, depth);

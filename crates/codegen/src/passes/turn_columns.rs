@@ -16,7 +16,7 @@
 //! It is done where every access to a buffer that moves with the place moves less from column to column than from row
 //! to row. Products by tiles keep their order: one factor stays in the caches from row to row.
 //!
-//! Deliberately absent: places in the grid of threads, which `regroup.rs` divides; heights that are no constants.
+//! Deliberately absent: places in the grid of threads, which `regroup.rs` divides; heights that are not constants.
 
 use std::collections::{HashMap, HashSet};
 

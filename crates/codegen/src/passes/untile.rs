@@ -560,7 +560,7 @@ impl<'a, 'k> Copied<'a, 'k> {
         }
     }
 
-    /// Along which axes a value differs; none if it is no copy.
+    /// Along which axes a value differs; none if it is not a copy.
     fn value(&mut self, value: Value, depth: u32) -> Option<[bool; 3]> {
         if let Some(along) = self.seen.get(&value) {
             return Some(*along);

@@ -546,7 +546,7 @@ fn zeros_are_hidden_from_a_driver_that_takes_their_products_for_zero() {
         let body = text.split("@compute").nth(1).unwrap();
         ["hidden_bits(0x0u)", "hidden_bits(0x3f000000u)"].map(|text| body.matches(text).count())
     };
-    // Of what is no zero only what is computed of constants alone.
+    // Of what is not a zero only what is computed of constants alone.
     assert_eq!([false, true].map(hidden), [[0, 0], [1, 2]]);
 }
 

@@ -120,7 +120,7 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     let groups: u64 = groups.into_iter().map(u64::from).product();
 
     let mut k = KernelBuilder::new(Module::default(), "random");
-    // Where a kernel looks at simdgroups, threads are no rows to a compiler.
+    // Where a kernel looks at simdgroups, threads are not rows to a compiler.
     let with_simdgroups = of_rows.or(with_edges).is_none() || random.one_in(8);
     let simdgroup = options
         .simdgroup_size

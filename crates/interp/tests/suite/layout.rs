@@ -96,7 +96,7 @@ fn l3_any_byte_but_zero_reads_as_true_and_copies_as_one() {
         .collect();
     assert_eq!(values, [2.0, 1.0, 2.0]);
     assert_eq!([q[16], q[SIZE + 16], q[2 * SIZE + 16]], [1, 0, 1]);
-    // The padding after `tag`, after each `flag` and at the end is no location.
+    // The padding after `tag`, after each `flag` and at the end is not a location.
     for element in q.chunks(SIZE) {
         for padding in [1..4, 17..24, 33..40, 50..56] {
             assert!(element[padding].iter().all(|b| *b == 0x55));

@@ -402,7 +402,7 @@ fn o4_a_chain_of_updates_carries_a_release_and_a_store_ends_it() {
     assert_eq!(through(Update), 0);
     assert_eq!(through(Store), 1);
     let (a, b) = ((0, 0, 0), (1, 0, 0));
-    // A plain store ends it too. It is ordered after the release, so it is no race itself.
+    // A plain store ends it too. It is ordered after the release, so it is not a race itself.
     let mut run = Run::new(true);
     run.write(a, DEVICE, 5)
         .release(a, DEVICE)

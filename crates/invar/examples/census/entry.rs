@@ -392,7 +392,7 @@ impl Run<'_> {
         }
         let driver = Driver::open().map_err(|why| ("refused", why))?;
         let entry = &self.kernel.name;
-        // wgpu may panic on what its validation lets through; that is no crash of ours.
+        // wgpu may panic on what its validation lets through; that is not a crash of ours.
         let run = AssertUnwindSafe(|| driver.run(text, entry, overrides, GROUPS, &variables));
         let found = catch_unwind(run)
             .unwrap_or_else(|_| Err("wgpu panicked".to_string()))

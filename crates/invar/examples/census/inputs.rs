@@ -167,7 +167,7 @@ pub fn inputs(
                 (Kind::Sampler(sampler), false, false)
             }
             ParamKind::Threadgroup { .. } | ParamKind::Scalar { .. } => {
-                return Err(format!("`{}` is no variable of a shader", param.name));
+                return Err(format!("`{}` is not a variable of a shader", param.name));
             }
         };
         let mut input = Input {

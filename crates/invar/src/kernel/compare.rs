@@ -7,7 +7,7 @@ use super::define::with;
 
 /// What a comparison takes. By itself, for what it gives is known of its left side alone.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no value to compare",
+    message = "`{Self}` is not a value to compare",
     note = "numbers, truth values and vectors compare: of an array its elements, `x[i]`, of a position its components, `i.x`"
 )]
 pub trait Comparand {
@@ -73,7 +73,7 @@ comparisons! {
 
 /// What `&&` and `||` take.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no truth value",
+    message = "`{Self}` is not a truth value",
     label = "both sides are truth values",
     note = "of a number write a comparison: `x[i] != 0.0`"
 )]

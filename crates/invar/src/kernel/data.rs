@@ -378,7 +378,7 @@ impl<T: Stored, const N: usize> Data for [T; N] {
     }
 }
 
-/// An array that is no vector and no matrix stands where only those do.
+/// An array that is not a vector and no matrix stands where only those do.
 fn is_no_vector<const N: usize>() -> Value {
     with(|k| {
         k.refuse(&format!(
@@ -390,7 +390,7 @@ fn is_no_vector<const N: usize>() -> Value {
 
 impl<T: Stored, const N: usize> Single for [T; N] {
     fn ty() -> Type {
-        // What is no vector and no matrix is refused where it is made or used as one.
+        // What is not a vector and no matrix is refused where it is made or used as one.
         Self::VALUE.unwrap_or(Type::F32)
     }
 

@@ -26,7 +26,7 @@ use crate::report::{self, Style};
 /// For a grid of a kernel that does not say it, threadgroups have 256 threads: 256, 16 by 16, or 8 by 8
 /// by 4, by the dimensions in which the grid has more than one.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no grid",
+    message = "`{Self}` is not a grid",
     note = "how many threads run is `Grid::threads(n)` or `Grid::threads([w, h])`, or a `Dispatch`",
     note = "a kernel calls no other kernel: what both do is a function under `#[device_fn]`"
 )]

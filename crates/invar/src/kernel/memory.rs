@@ -133,7 +133,7 @@ lengths!(
 
 /// What a device function takes for `&[T]`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no `&[{T}]` of the kernel",
+    message = "`{Self}` is not a `&[{T}]` of the kernel",
     note = "for `&[T]` stands a buffer, an array that `threadgroup!` or `thread!` makes, or `&TABLE`, all of elements `T`"
 )]
 pub trait AsSlice<T>: Copy {
@@ -143,7 +143,7 @@ pub trait AsSlice<T>: Copy {
 
 /// What a device function takes for `&mut [T]`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no `&mut [{T}]` of the kernel",
+    message = "`{Self}` is not a `&mut [{T}]` of the kernel",
     note = "for `&mut [T]` stands a buffer that is `&mut`, or an array that `threadgroup!` or `thread!` makes, of \
             elements `T`"
 )]
@@ -176,7 +176,7 @@ pub trait InMemory: Copy {
 
 /// What `[i]` takes a part of: an array in memory, where a load out of bounds gives 0 (B1), or a vector or
 /// matrix.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no array of the kernel")]
+#[diagnostic::on_unimplemented(message = "`{Self}` is not an array of the kernel")]
 pub trait Indexed: Copy {
     /// An element in its place, or a component.
     type Part;
@@ -513,7 +513,10 @@ impl<T: Stored> IntoVal for PlaceRef<T> {
 }
 
 /// A place that is read: `&x[i]`, or `&mut x[i]`.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no place in memory", note = "write `&x[i]`")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a place in memory",
+    note = "write `&x[i]`"
+)]
 pub trait InPlace: Copy {
     /// What lies there.
     type Element: Stored;
@@ -589,7 +592,7 @@ pub fn place_mut<T: Stored>(spot: Spot<T>) -> PlaceMut<T> {
 
 /// What an expression with `[i]` gives.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no value of the kernel",
+    message = "`{Self}` is not a value of the kernel",
     label = "this is a row of an array",
     note = "of rows whose length is of a const generic take the elements: `x[i][j]`"
 )]
@@ -738,7 +741,7 @@ pub fn threadgroup_param<T: Stored>(name: &str, place: Place4) -> ThreadgroupArr
 
 /// How many elements an array of the kernel has: a Rust constant.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no length of an array in a kernel",
+    message = "`{Self}` is not a length of an array in a kernel",
     note = "a length is a Rust constant, `u32` or `usize`; of a parameter `&mut ThreadgroupArray<T>` the launch gives it"
 )]
 pub trait Length {

@@ -443,7 +443,10 @@ mod tests {
             assert_eq!(times, 1, "`{}` stands in {times} lists", op.name());
         }
         for name in named {
-            assert!(Op::from_name(name).is_some(), "`{name}` is no operation");
+            assert!(
+                Op::from_name(name).is_some(),
+                "`{name}` is not an operation"
+            );
         }
     }
 }

@@ -204,7 +204,7 @@ where
 
 /// Values that control flow carries: the variables that a block changes.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no value: no variable, branch or loop has it",
+    message = "`{Self}` is not a value: no variable, branch or loop has it",
     note = "which array is accessed is known when a kernel is compiled: choose between elements; two arrays that take \
             turns are one, `threadgroup!([[f32; 64]; 2])`"
 )]
@@ -309,7 +309,7 @@ impl<V: Vars, Others: Vars> Vars for Carried<V, Others> {
 
 /// An index: a value of any integer type.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no index",
+    message = "`{Self}` is not an index",
     label = "an index is an integer of the kernel",
     note = "of a position it is one component, `thread_position_in_grid().x`; a float is converted, `x as u32`"
 )]

@@ -10,7 +10,7 @@ use super::memory::{Components, numbers_of, set_part};
 use super::value::{Cast, Times};
 
 /// A vector of floats.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no vector of floats")]
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a vector of floats")]
 pub trait FloatVector: Floats {}
 
 impl<T: Float> FloatVector for [T; 2] {}
@@ -18,7 +18,7 @@ impl<T: Float> FloatVector for [T; 3] {}
 impl<T: Float> FloatVector for [T; 4] {}
 
 /// A vector of truth values.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no vector of truth values")]
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a vector of truth values")]
 pub trait Mask: Single {}
 
 impl Mask for [bool; 2] {}

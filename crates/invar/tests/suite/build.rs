@@ -303,14 +303,17 @@ fn a_signature_is_that_of_the_kernel() {
     let told = |error: Option<invar::Error>| error.expect("another signature").to_string();
     let text = told(make().finish_as::<(In<f32>, In<f32>, [u32; 2])>().err());
     assert!(
-        text.contains("parameter 2 is no buffer of f32 that is only read"),
+        text.contains("parameter 2 is not a buffer of f32 that is only read"),
         "{text}"
     );
     let text = told(make().finish_as::<(In<u32>, Out<f32>, [u32; 2])>().err());
-    assert!(text.contains("parameter 1 is no buffer of u32"), "{text}");
+    assert!(
+        text.contains("parameter 1 is not a buffer of u32"),
+        "{text}"
+    );
     let text = told(make().finish_as::<(In<f32>, Out<f32>, u32)>().err());
     assert!(
-        text.contains("parameter 3 is no value of type u32"),
+        text.contains("parameter 3 is not a value of type u32"),
         "{text}"
     );
     let text = told(make().finish_as::<(In<f32>, Out<f32>)>().err());
@@ -361,7 +364,7 @@ fn a_signature_s_structs_have_the_kernel_s_fields() {
     let told = |error: Option<invar::Error>| error.expect("another signature").to_string();
     let text = told(make().finish_as::<(Out<TaggedBehind>,)>().err());
     assert!(
-        text.contains("parameter 1 is no buffer of structs of f32, f32, f32, u32"),
+        text.contains("parameter 1 is not a buffer of structs of f32, f32, f32, u32"),
         "{text}"
     );
     assert!(make().finish_as::<(Out<[u32; 4]>,)>().is_err());
@@ -541,12 +544,12 @@ fn values_and_arrays_that_do_not_fit_are_told_with_their_line() {
         ("array `%t` has no elements", |k| {
             k.threadgroup_array("t", Scalar::F32, 0);
         }),
-        ("`%999` is no value of `wrong`", |k| {
+        ("`%999` is not a value of `wrong`", |k| {
             let v = k.with(|_| invar::ir::Value(999)).named("v");
             assert_eq!(v.ty(), Type::F32);
             let _sum = v + 1.0f32;
         }),
-        ("this is no array of `wrong`", |k| {
+        ("this is not an array of `wrong`", |k| {
             k.with(|_| invar::ir::Memory::Param(1))
                 .load(k.literal(0u32));
         }),
@@ -705,7 +708,7 @@ fn textures_samplers_and_atomics_on_texels() {
     let unlike = build().finish_as::<(TextureIn, TextureIn, Sampler)>();
     let message = unlike.err().expect("another signature").to_string();
     assert!(
-        message.contains("parameter 2 is no texture that is only read"),
+        message.contains("parameter 2 is not a texture that is only read"),
         "{message}"
     );
 }

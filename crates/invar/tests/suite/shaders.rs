@@ -3,7 +3,7 @@
 use invar::ir::{Rule, verify};
 use invar::{Arg, Device, Dispatch};
 
-/// Workgroup memory is zeros at first, by the standard, so that reading it is no finding.
+/// Workgroup memory is zeros at first, by the standard, so that reading it is not a finding.
 #[test]
 fn zeros_of_workgroup_memory_are_no_finding() {
     let text = "

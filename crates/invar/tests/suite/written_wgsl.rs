@@ -171,7 +171,7 @@ fn excuse(file: &str, kernel: &Kernel, args: &[Data<'_>]) -> Option<&'static str
         let mut numbers = numbers.map(|b| f32::from_le_bytes(b.try_into().expect("four bytes")));
         numbers.all(f32::is_finite)
     };
-    (!floats.all(is_finite)).then_some("where it samples is no number, or infinite")
+    (!floats.all(is_finite)).then_some("where it samples is not a number, or infinite")
 }
 
 fn run_file(driver: &Driver, path: &Path, counts: &mut Counts) {

@@ -60,7 +60,7 @@ pub fn scan_start(op: Op, scalar: Scalar) -> u64 {
 /// its `u32x4`.
 ///
 /// # Panics
-/// If columns differ in length, are longer than [`MAX_LANES`], are no multiple of a power of two
+/// If columns differ in length, are longer than [`MAX_LANES`], are not a multiple of a power of two
 /// `group_size`, or if `by` or a column of `out` is missing.
 pub fn evaluate(
     rule: LaneRule,

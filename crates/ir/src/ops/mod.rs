@@ -129,7 +129,7 @@ impl TryFrom<Vec<u8>> for Swizzle {
     type Error = &'static str;
 
     fn try_from(components: Vec<u8>) -> Result<Swizzle, Self::Error> {
-        Swizzle::new(&components).ok_or("these are no components")
+        Swizzle::new(&components).ok_or("these are not components")
     }
 }
 

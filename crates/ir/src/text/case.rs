@@ -319,7 +319,7 @@ pub fn data(text: &str) -> Result<Expr, Diagnostic> {
     });
     read.map_err(|_| {
         let first = parser.errors.into_iter().next();
-        first.unwrap_or_else(|| Diagnostic::error(Rule::Syntax, Span::NONE, "it is no data"))
+        first.unwrap_or_else(|| Diagnostic::error(Rule::Syntax, Span::NONE, "it is not data"))
     })
 }
 

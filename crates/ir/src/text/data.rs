@@ -89,7 +89,7 @@ pub fn evaluate(
             let per_element = layout.scalars.len();
             if items.len() % per_element != 0 {
                 return Err(wrong(format!(
-                    "a list of {} scalars is no whole number of {}, of {per_element} scalars each",
+                    "a list of {} scalars is not a whole number of {}, of {per_element} scalars each",
                     items.len(),
                     named("elements")
                 )));

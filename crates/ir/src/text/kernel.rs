@@ -244,7 +244,7 @@ impl<'p, 'a> Body<'p, 'a> {
             Known::Sampler(sampler) => Ok(Some(sampler)),
             Known::Value(_) | Known::Memory(_) => {
                 let name = name.to_string();
-                let message = format!("`{}` is no sampler", shorten(&name));
+                let message = format!("`{}` is not a sampler", shorten(&name));
                 let help = "name a parameter that is one: `%s: sampler`";
                 self.error(Rule::TypeMismatch, span, message, help);
                 Ok(Some(SamplerSource::default()))
@@ -1057,7 +1057,10 @@ impl<'p, 'a> Body<'p, 'a> {
         let structs = &self.builder.module().structs;
         let ElementType::Struct(id) = of else {
             let ty = of.display(structs).to_string();
-            let message = format!("{ty} has no field `{}`: it is no struct", field_text(&name));
+            let message = format!(
+                "{ty} has no field `{}`: it is not a struct",
+                field_text(&name)
+            );
             let help = "components are indexed: `%x[%i][%k]`";
             self.error(Rule::TypeMismatch, at, message, help);
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Tokens of the text form, made one at a time so that memory stays bounded by the line at hand.
 //!
-//! Line ends are no tokens: a caller that needs them compares the lines of two tokens. Comments are
+//! Line ends are not tokens: a caller that needs them compares the lines of two tokens. Comments are
 //! tokens, because run directives and expectations are written in them.
 
 use std::borrow::Cow;
@@ -167,7 +167,7 @@ pub(super) struct Lexer<'a> {
     at: Position,
     /// Whether it reads comments instead of what is between them.
     in_comments: bool,
-    /// The line of the last token that was no comment.
+    /// The line of the last token that was not a comment.
     code_line: u32,
 }
 
@@ -333,7 +333,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token that is no comment.
+    /// The next token that is not a comment.
     pub fn next_code(&mut self) -> Token<'a> {
         loop {
             let token = self.next();

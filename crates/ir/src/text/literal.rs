@@ -24,7 +24,7 @@ pub(super) fn parse(scalar: Scalar, text: &str) -> Result<Const, String> {
             "false" | "0" => 0,
             _ => {
                 return Err(format!(
-                    "`{}` is no bool; write `true` or `false`",
+                    "`{}` is not a bool; write `true` or `false`",
                     shorten(text)
                 ));
             }
@@ -54,11 +54,11 @@ pub(super) fn parse(scalar: Scalar, text: &str) -> Result<Const, String> {
 
 fn malformed(scalar: Scalar, text: &str) -> String {
     let kind = if scalar.is_float() {
-        "number"
+        "a number"
     } else {
-        "integer"
+        "an integer"
     };
-    format!("`{}` is no {kind}, which {scalar} needs", shorten(text))
+    format!("`{}` is not {kind}, which {scalar} needs", shorten(text))
 }
 
 fn mask(scalar: Scalar) -> u64 {
@@ -283,7 +283,7 @@ pub(super) fn float_value(constant: Const) -> f64 {
 }
 
 impl Const {
-    /// Whether it is a float that is no number.
+    /// Whether it is a float that is not a number.
     pub fn is_nan(self) -> bool {
         is_nan(self)
     }
@@ -321,7 +321,7 @@ pub(super) fn print(constant: Const) -> String {
     }
 }
 
-/// A 16-bit float that is no NaN: the decimal of the fewest digits that reads back, of those the
+/// A 16-bit float that is not a NaN: the decimal of the fewest digits that reads back, of those the
 /// nearest.
 fn print_narrow(scalar: Scalar, bits: u64) -> String {
     let value = narrow_value(scalar, bits);

@@ -2,7 +2,7 @@
 //!
 //! Printing and parsing are inverse up to spans: `parse(print(m))` is `m` with new spans, and
 //! `print(parse(t))` is `t` for a text that printing could have made. Comments, blank lines and the
-//! numbers of unnamed values (`%12`) are not kept; names are, quoted where they are no identifiers
+//! numbers of unnamed values (`%12`) are not kept; names are, quoted where they are not identifiers
 //! (`%"two words"`).
 //!
 //! The parser builds through [`crate::KernelBuilder`] and checks only what it must know to build:

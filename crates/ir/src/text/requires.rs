@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
         let modulus = if self.accept("%") {
             Some(self.modulus(names)?)
         } else if let (Kind::Value(Name::Number(text)), false) = (&self.token.kind, names.sigils) {
-            // `n %4`, which is no name here.
+            // `n %4`, which is not a name here.
             let modulus = text.parse().ok();
             if modulus.is_none() {
                 return self.unexpected("a whole number that fits u32");
@@ -307,7 +307,8 @@ impl<'a> Parser<'a> {
                     (scaled.abs() <= MAX_NUMBER).then_some(scaled)
                 });
                 let Some(scaled) = scaled else {
-                    let message = format!("`{}` is no whole number of at most 2^64", shorten(text));
+                    let message =
+                        format!("`{}` is not a whole number of at most 2^64", shorten(text));
                     let error = Diagnostic::error(Rule::Syntax, self.token.span(), message);
                     return Err(self.error(error.help("write it in decimal digits")));
                 };

@@ -232,7 +232,7 @@ impl Sound {
             at = element;
         }
         let fine = match at {
-            // The loop above ends at what is no array.
+            // The loop above ends at what is not an array.
             ElementType::Array(..) => false,
             ElementType::Value(value) => check_storable(*value, span, what, errors),
             ElementType::Struct(id) => match self.structs.get(id.0 as usize) {
@@ -509,7 +509,7 @@ fn check_sizes(kernel: &Kernel, errors: &mut Errors) {
         && !(size.is_power_of_two() && (4..=128).contains(&size))
     {
         let message = format!(
-            "simdgroup({size}) of `@{}` is no size that a simdgroup can have",
+            "simdgroup({size}) of `@{}` is not a size that a simdgroup can have",
             kernel.name
         );
         errors.push(

@@ -130,7 +130,7 @@ impl Check<'_> {
         };
         if !read {
             let message = format!(
-                "`%{}` may be written by the kernel, so that what it holds at the launch is no promise",
+                "`%{}` may be written by the kernel, so that what it holds at the launch is not a promise",
                 param.name
             );
             let help = "declare the buffer `read`, or require nothing of what it holds";
@@ -160,7 +160,7 @@ impl Check<'_> {
                 || side.modulus == Some(0)
                 || remainder && side.products.len() > 1
             {
-                return self.malformed("has a side that is no sum");
+                return self.malformed("has a side that is not a sum");
             }
         }
         for number in comparison.numbers() {
@@ -210,12 +210,14 @@ impl Check<'_> {
                 ) => {}
                 Some(ParamKind::Scalar { .. } | ParamKind::Texture(_) | ParamKind::Sampler)
                 | None => {
-                    self.malformed("asks for the length of what is no buffer");
+                    self.malformed("asks for the length of what is not a buffer");
                 }
             },
             LaunchNumber::Texels(i, d) => match params.get(i as usize).map(|p| &p.kind) {
                 Some(ParamKind::Texture(texture)) if texture.dimension.has_extent(d) => {}
-                Some(_) | None => self.malformed("asks for a size of what is no such texture"),
+                Some(_) | None => {
+                    self.malformed("asks for a size of something that is not such a texture")
+                }
             },
             LaunchNumber::Levels(i) => match params.get(i as usize).map(|p| &p.kind) {
                 Some(ParamKind::Texture(texture)) if texture.dimension.has_levels() => {}

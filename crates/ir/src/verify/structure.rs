@@ -366,7 +366,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Ids and constants that are no values.
+    /// Ids and constants that are not values.
     fn operands(&mut self, inst: &Inst) {
         let span = inst.span;
         let sampler = match &inst.kind {
@@ -374,7 +374,7 @@ impl Walk<'_> {
             _no_texture => None,
         };
         inst.kind.for_each_memory(|memory| {
-            // A sampler is no memory, and stands in its own place only.
+            // A sampler is not memory, and stands in its own place only.
             let is_sampler = sampler == Some(SamplerSource::Param(memory));
             if !is_sampler || !self.kernel.is_sampler(memory) {
                 self.use_memory(memory, span);

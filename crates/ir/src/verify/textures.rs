@@ -96,7 +96,10 @@ impl Called<'_> {
         errors: &mut Errors,
     ) -> Option<Option<Type>> {
         let Some(ty) = self.kernel.texture(self.texture) else {
-            let message = format!("`{}` is called of what is no texture", self.function.name());
+            let message = format!(
+                "`{}` is called of what is not a texture",
+                self.function.name()
+            );
             let error = Diagnostic::error(Rule::WrongAddressSpace, self.span, message);
             errors.push(error.help("declare the parameter as one, such as `texture2d f32 read`"));
             return None;
@@ -163,7 +166,7 @@ impl Called<'_> {
         self.access(ty, errors);
         match self.function.sampler() {
             Some(SamplerSource::Param(param)) if !self.kernel.is_sampler(param) => {
-                let message = format!("`{}` goes by what is no sampler", self.function.name());
+                let message = format!("`{}` goes by what is not a sampler", self.function.name());
                 let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
                 errors.push(error.help("declare the parameter as one: `%s: sampler`"));
             }

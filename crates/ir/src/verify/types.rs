@@ -399,7 +399,7 @@ impl<'a> Walk<'a> {
     }
 
     fn atomic(&mut self, inst: &Inst, op: AtomicOp, place: &Place, args: &[Value]) {
-        // What is no texel is reported with textures.
+        // What is not a texel is reported with textures.
         if self.kernel.texture(place.memory).is_some() && atomic_texel(self.kernel, place).is_none()
         {
             return;

@@ -79,7 +79,7 @@ fn arithmetic_and_functions_meet_the_golden_values() {
             match Op::from_name(&section.operation) {
                 Some(op) => failures.extend(check(section, op)),
                 None => failures.push(format!(
-                    "{}: `{}` is no operation",
+                    "{}: `{}` is not an operation",
                     section.place, section.operation
                 )),
             }

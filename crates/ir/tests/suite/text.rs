@@ -295,8 +295,16 @@ fn literals_that_do_not_fit_say_so() {
             "18446744073709551616",
             "`18446744073709551616` does not fit u64 (0 to 18446744073709551615)",
         ),
-        (Scalar::U32, "1.0", "`1.0` is no integer, which u32 needs"),
-        (Scalar::U32, "1e3", "`1e3` is no integer, which u32 needs"),
+        (
+            Scalar::U32,
+            "1.0",
+            "`1.0` is not an integer, which u32 needs",
+        ),
+        (
+            Scalar::U32,
+            "1e3",
+            "`1e3` is not an integer, which u32 needs",
+        ),
         (
             Scalar::F32,
             "1e39",
@@ -310,10 +318,14 @@ fn literals_that_do_not_fit_say_so() {
         (
             Scalar::F32,
             "1.2.3",
-            "`1.2.3` is no number, which f32 needs",
+            "`1.2.3` is not a number, which f32 needs",
         ),
-        (Scalar::F32, "0xg", "`0xg` is no number, which f32 needs"),
-        (Scalar::Bool, "2", "`2` is no bool; write `true` or `false`"),
+        (Scalar::F32, "0xg", "`0xg` is not a number, which f32 needs"),
+        (
+            Scalar::Bool,
+            "2",
+            "`2` is not a bool; write `true` or `false`",
+        ),
     ] {
         assert_eq!(bits(scalar, literal), Err(message.to_string()));
     }

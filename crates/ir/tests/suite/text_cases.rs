@@ -304,7 +304,7 @@ kernel @k() {
 ; error[syntax]: three
 
 }
-; error[syntax] without a colon is no expectation, but an error[syntax]: in the middle is a comment
+; error[syntax] without a colon is not an expectation, but an error[syntax]: in the middle is a comment
 ";
     let first = text.lines().take(7).collect::<Vec<_>>().join("\n");
     let found = text::expectations(&first).expect("expectations");
@@ -603,7 +603,7 @@ fn data_that_does_not_fit_says_so() {
         (
             "[1, 2, 3]",
             &f32x2,
-            "a list of 3 scalars is no whole number of f32x2, of 2 scalars each",
+            "a list of 3 scalars is not a whole number of f32x2, of 2 scalars each",
         ),
         (
             "1",
@@ -613,7 +613,7 @@ fn data_that_does_not_fit_says_so() {
         (
             "[1.5]",
             &Scalar::U8.into(),
-            "`1.5` is no integer, which u8 needs",
+            "`1.5` is not an integer, which u8 needs",
         ),
         (
             "fill(2, 300)",

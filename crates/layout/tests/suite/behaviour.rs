@@ -117,7 +117,7 @@ fn selecting_and_grouping_name_the_missing_mode() {
             .group(2, 1)
             .unwrap_err()
             .to_string(),
-        "group: modes from 2 to before 1 are no part of 3: give a begin of at least 0, and an end \
+        "group: modes from 2 to before 1 are not part of 3: give a begin of at least 0, and an end \
          from there to 3"
     );
     assert!(matches!(a.mode(2), Err(Error::NoSuchMode { .. })));

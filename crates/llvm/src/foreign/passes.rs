@@ -85,7 +85,7 @@ impl Module {
             let (mut module, mut message) = (ptr::null_mut(), ptr::null_mut());
             if LLVMParseIRInContext(context, buffer, &mut module, &mut message) != 0 {
                 let why = match message.is_null() {
-                    true => String::from("it is no LLVM IR"),
+                    true => String::from("it is not an LLVM IR"),
                     false => taken(message),
                 };
                 LLVMContextDispose(context);

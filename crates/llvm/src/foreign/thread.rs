@@ -62,7 +62,7 @@ unsafe fn asks(block: LLVMBasicBlockRef) -> Option<(LLVMValueRef, LLVMValueRef)>
     }
 }
 
-/// The next instruction that is no note for debuggers.
+/// The next instruction that is not a note for debuggers.
 unsafe fn after(inst: LLVMValueRef) -> LLVMValueRef {
     // SAFETY: it is an instruction that does not end its block.
     unsafe {

@@ -40,7 +40,7 @@ fn arguments(kernel: &Kernel, source: &Source, bound: &Bound) -> Vec<Arg<'static
         let mut bytes = Vec::new();
         for param in &lengths.params {
             let ParamKind::Buffer { element, .. } = &kernel.params[*param as usize].kind else {
-                panic!("a length of what is no buffer");
+                panic!("a length of what is not a buffer");
             };
             let ElementType::Value(ty) = element else {
                 panic!("a buffer of other elements than values");

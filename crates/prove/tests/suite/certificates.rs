@@ -185,10 +185,10 @@ fn steps_that_do_not_hold_are_rejected() {
     rejected(&below, &sum(&[(0, 0), (1, 0)]));
     // x >= 7 has a negative constant, and a variable beside it.
     rejected(&of_facts(&[&[(-7, [1, 0])]]), &sum(&[(0, 1)]));
-    // x >= 0 and x <= 0 come to 0, which is no contradiction.
+    // x >= 0 and x <= 0 come to 0, which is not a contradiction.
     let zero = of_facts(&[&[(0, [1, 0])], &[(0, [-1, 0])]]);
     rejected(&zero, &sum(&[(0, 1), (1, 1)]));
-    // x <= -1 or x >= 1, and x >= 0: one case is no contradiction, and may not be left out.
+    // x <= -1 or x >= 1, and x >= 0: one case is not a contradiction, and may not be left out.
     let sides = of_facts(&[&[(-1, [-1, 0]), (-1, [1, 0])], &[(0, [1, 0])]]);
     let first = sum(&[(2, 1), (1, 1)]);
     let cases = |cases: Vec<Proof>| Proof::Cases {

@@ -49,7 +49,7 @@ fn each_element_bounds_an_index_that_is_loaded() {
     let beyond = all.replace("%i < length", "%i <= length");
     let broken = gather(&beyond);
     assert_eq!(broken.verdict, Verdict::Broken, "{:?}", broken.doubts);
-    // What is out of bounds of the indices is no element of them.
+    // What is out of bounds of the indices is not an element of them.
     let short = all.replace("grid.x <= length(%index), ", "");
     assert_ne!(gather(&short).verdict, Verdict::Proved);
     let without = all.replace(", each %i of %index: %i < length(%x)", "");

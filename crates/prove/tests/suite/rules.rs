@@ -403,7 +403,7 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     // Threadgroups of 512 threads, and of 32,768.
     let any = Launches::new(&[], Vec::new());
     assert!(any.have(&|_| Some(8)) && !any.have(&|_| Some(32)));
-    // Products on both sides, and remainders by what is no power of two.
+    // Products on both sides, and remainders by what is not a power of two.
     let halves = Condition::AtMost(Term::of(1, [n, m]), Term::of(2, [room]));
     let thirds = Launches::new(&[], vec![halves, Condition::Multiple(n, 3)]);
     let third = |values| has(&thirds, values, 1, 1);

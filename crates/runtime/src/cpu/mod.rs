@@ -212,7 +212,7 @@ fn lost(error: LoadError) -> Error {
 fn encode(object: &Object) -> Vec<u8> {
     let info = object.info.to_bytes();
     let mut out = Vec::new();
-    // Nothing is no cold paths: a module has some bytes.
+    // Nothing is not cold paths: a module has some bytes.
     for part in [&info, object.cold_paths.as_deref().unwrap_or_default()] {
         out.extend((part.len() as u64).to_le_bytes());
         out.extend(part);

@@ -55,7 +55,7 @@ impl Watch {
         place_of(self.dispatches.len() - 1) as u32 * self.guard.stride as u32
     }
 
-    /// Whether a dispatch is no task.
+    /// Whether a dispatch is not a task.
     pub(crate) fn has_unowned(&self) -> bool {
         self.dispatches.iter().any(|watched| watched.task.is_none())
     }

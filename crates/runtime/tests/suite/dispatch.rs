@@ -207,8 +207,9 @@ fn arguments_that_do_not_fit_are_named() {
         );
         let bytes = ByteBuffer::zeroed(&device, 64).expect("a buffer");
         assert!(
-            said(&[Arg::from(bytes.slice(1..9)), Arg::from(&y), by])
-                .contains("argument `x` of `scale` begins at an address that is no multiple of 4")
+            said(&[Arg::from(bytes.slice(1..9)), Arg::from(&y), by]).contains(
+                "argument `x` of `scale` begins at an address that is not a multiple of 4"
+            )
         );
         let error = queue
             .dispatch(

@@ -66,7 +66,8 @@ fn seeds() -> Range<u64> {
     let (first, end) = asked.split_once("..").unwrap_or(("0", &asked));
     let number = |text: &str| -> u64 {
         let parsed = text.parse();
-        parsed.unwrap_or_else(|_| panic!("`INVAR_RANDOM_KERNELS={asked}` is no number of kernels"))
+        parsed
+            .unwrap_or_else(|_| panic!("`INVAR_RANDOM_KERNELS={asked}` is not a number of kernels"))
     };
     number(first)..number(end)
 }

@@ -176,7 +176,7 @@ fn b4_coordinates_of_every_integer_type_are_mathematical() {
     }
 }
 
-/// Numbers to write: what is near codes, what is beyond them, and what is no number.
+/// Numbers to write: what is near codes, what is beyond them, and what is not a number.
 fn numbers(format: PixelFormat) -> Vec<u8> {
     let count = ((WIDTH + 2) * (HEIGHT + 2) * 4) as usize;
     let random = words(3, count);

@@ -30,7 +30,7 @@ fn exact(coding: Coding, bits: u32, code: u32) -> f64 {
                 false => ((c + 0.055) / 1.055).powf(2.4),
             }
         }
-        Coding::Uint | Coding::Sint | Coding::Float => unreachable!("it is no quotient"),
+        Coding::Uint | Coding::Sint | Coding::Float => unreachable!("it is not a quotient"),
     }
 }
 

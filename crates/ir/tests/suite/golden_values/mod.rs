@@ -45,7 +45,7 @@ fn type_named(name: &str) -> Type {
             columns,
             rows,
         },
-        _ => panic!("`{name}` is no type"),
+        _ => panic!("`{name}` is not a type"),
     }
 }
 

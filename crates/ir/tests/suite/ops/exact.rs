@@ -36,7 +36,7 @@ impl Format {
             Scalar::BF16 => 7,
             Scalar::F32 => 23,
             Scalar::F64 => 52,
-            other => panic!("{other} is no float"),
+            other => panic!("{other} is not a float"),
         };
         Format {
             bits: scalar.bits(),
