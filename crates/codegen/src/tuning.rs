@@ -95,7 +95,7 @@ pub(crate) const REGROUPED_INSTRUCTIONS: usize = 20_000;
 
 /// Instructions that copies from threadgroup memory become, at most. For tiled products whose inner loop is written
 /// out: with more there is room for few vectors of threads in a chunk. Of 2 x 32 loads, as of tiles of 32, tiles are
-/// faster by a quarter. No measurement of fewer is on record that changed nothing else.
+/// faster by a quarter. With 64 tiled products take 1.3 to 2.6 times as long.
 pub(crate) const UNTILED_INSTRUCTIONS: usize = 256;
 
 /// Bytes of its own that a thread of a regrouped kernel has, at most: with more, larger threadgroups than asked for
@@ -142,21 +142,22 @@ pub(crate) const LINE_INSTRUCTIONS: usize = 1024;
 /// and four bytes take 2.7 to 6.3 times as long; 8 changes the code of one of 146 kernels.
 pub const MOST_VECTOR_STRIDE: u64 = 4;
 
-/// Loads of a thread side by side that are a block, at least: fewer are mostly put together of vectors otherwise. No
-/// measurement on record.
+/// Loads of a thread side by side that are a block, at least: fewer are mostly put together of vectors otherwise. 2 and
+/// 8 change the machine code of two and one of 146 kernels, which take 1.00 and 0.98 times as long.
 pub(crate) const LEAST_BLOCK_LOADS: usize = 4;
 
 /// Stores of a thread side by side that are a block, at least. With 1 transposes take 2.5 to 3.3 times as long, with 4
 /// pixels of three bytes 7.6 times.
 pub(crate) const LEAST_BLOCK_STORES: usize = 2;
 
-/// Elements of a block, at most: a line of a cache of 32-bit elements, and as many vectors as half of the registers. No
-/// measurement on record.
+/// Elements of a block, at most: a line of a cache of 32-bit elements, and as many vectors as half of the registers. With 8
+/// sums and norms of rows by one thread each take 1.5 to 1.7 times as long; 32 changes none of 146 kernels.
 pub(crate) const MOST_BLOCK_ELEMENTS: i64 = 16;
 
-/// Stores to an object that is streamed to, at most. No measurement on record.
+/// Stores to an object that is streamed to, at most. 8 changes the machine code of one of 146 kernels, 32 of none.
 pub(crate) const MOST_STREAMED_STORES: usize = 16;
 
 /// Elements that two such stores lie apart, at least, where that is a known number: a row of a threadgroup of usual
-/// size ends before the next one begins. No measurement on record.
+/// size ends before the next one begins. 64 changes the machine code of none of 146 kernels, 1,024 of one, which takes
+/// 0.98 times as long.
 pub(crate) const LEAST_STREAMS_APART: u64 = 256;
