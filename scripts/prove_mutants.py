@@ -23,6 +23,7 @@ PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
 REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
 TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
 QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
+TICKETS, WEAKEN = "src/tickets.rs", "src/weaken.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -217,16 +218,40 @@ MUTANTS = [
     ("places-in-an-element-are-one", KERNEL,
      "goal.push(Formula::eq(&x.form, &y.form)?);",
      "if !BROKEN { goal.push(Formula::eq(&x.form, &y.form)?); }"),
-    ("tickets-of-what-others-touch", KERNEL,
-     "                .filter(|s| s.memory == place.memory)\n                .count();",
-     "                .filter(|s| s.memory == place.memory)\n"
-     "                .take(if BROKEN { 1 } else { usize::MAX })\n                .count();"),
-    ("tickets-that-count-nothing", KERNEL,
-     "                number(args[0]),\n",
-     "                if BROKEN { Some(1) } else { number(args[0]) },\n"),
-    ("tickets-of-a-threadgroup", KERNEL,
-     "                .is_some_and(|(s, _)| s == AddressSpace::Device);\n",
-     "                .is_some_and(|(s, _)| BROKEN || s == AddressSpace::Device);\n"),
+    ("tickets-of-what-others-touch", TICKETS,
+     "AddressSpace::Device if others.is_empty() => self",
+     "AddressSpace::Device if BROKEN || others.is_empty() => self"),
+    ("tickets-that-count-nothing", TICKETS,
+     "&& self.constant(args[0]) == Some(1)",
+     "&& (BROKEN || self.constant(args[0]) == Some(1))"),
+    ("tickets-of-a-threadgroup", TICKETS,
+     "AddressSpace::Threadgroup if q.same && x.is_some()",
+     "AddressSpace::Threadgroup if (BROKEN || q.same) && x.is_some()"),
+    ("tickets-of-what-is-set-in-between", TICKETS,
+     "if !its.is_empty() && is_changed ||", "if !BROKEN && !its.is_empty() && is_changed ||"),
+    ("tickets-of-any-round", TICKETS,
+     "if a != b || *a == Round::Any {", "if !BROKEN && (a != b || *a == Round::Any) {"),
+    ("tickets-of-one-round-of-several", TICKETS,
+     "rounds = rounds.checked_mul((way.max(0) + step - 1) / step)?;",
+     "rounds = rounds.checked_mul(if BROKEN { 1 } else { (way.max(0) + step - 1) / step })?;"),
+    ("tickets-without-end", TICKETS,
+     "facts.push(Formula::lt(&number, all)?);",
+     "facts.push(Formula::lt(&number, if BROKEN { &number } else { all })?);"),
+    ("tickets-do-not-wrap", TICKETS,
+     "let given = start.plus(1, &number)?.plus(-modulus, &turn.form)?;",
+     "let given = start.plus(1, &number)?.plus(if BROKEN { 0 } else { -modulus }, &turn.form)?;"),
+    ("tickets-are-from-0-on", TICKETS,
+     "let start = q.symbol(&format!(\"{name} first\"), least, most).form;",
+     "let start = q.symbol(&format!(\"{name} first\"), least, if BROKEN { least } else { most }).form;"),
+    ("tickets-of-counters-out-of-bounds", TICKETS,
+     "q.say(Some(Formula::any([outside, Formula::all(facts)])));",
+     "q.say(Some(if BROKEN { Formula::all(facts) } else { Formula::any([outside, Formula::all(facts)]) }));"),
+    ("tickets-of-elements-that-are-set", TICKETS,
+     "index.is_some_and(|index| index != ticket.index)",
+     "index.is_some_and(|index| BROKEN || index != ticket.index)"),
+    ("tickets-of-parts-of-elements", TICKETS,
+     "let is_whole = place.path.is_empty() && place.width == Width::One;",
+     "let is_whole = BROKEN || place.path.is_empty() && place.width == Width::One;"),
     # Barriers.
     ("barriers-order-all-spaces", SHAPE,
      "flag.is_some_and(|flag| spaces.contains(flag))",

@@ -105,6 +105,11 @@ fn required(condition: &Condition) -> Required {
             both.products.extend(sum(b).products);
             (both, Relation::LessEqual, sum(&Term::of(*bound, [])))
         }
+        Condition::More(term, more, bound) => {
+            let mut both = sum(term);
+            both.products.extend(sum(&Term::of(*more, [])).products);
+            (both, Relation::LessEqual, one(bound))
+        }
         Condition::Below(number, bound) => {
             (one(number), Relation::LessEqual, sum(&Term::of(*bound, [])))
         }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use invar_ir::requires::Field;
 use invar_ir::texture::extent_name;
 use invar_ir::{Dim, InstKind, Kernel, LaunchNumber, Memory, Module, Op, ParamKind, Scalar, Type};
 
@@ -96,6 +97,8 @@ impl Term {
 pub enum Condition {
     /// The first is at most the second.
     AtMost(Term, Term),
+    /// The term and so many more are at most the number.
+    More(Term, i128, Number),
     /// The number is at most the constant.
     Below(Number, i128),
     /// The number is a multiple of the constant.
@@ -116,6 +119,24 @@ fn argument_range(subject: &Subject<'_>, place: usize) -> (i128, i128) {
 }
 
 impl Number {
+    /// The least and the largest that what the author passes can be by its type; no number of the grid is below 0.
+    fn range(self, subject: &Subject<'_>) -> (i128, i128) {
+        match self {
+            Number::Argument(i) => argument_range(subject, i),
+            Number::Constant(i) => range(subject.module.function_constants[i].scalar),
+            Number::Field(i, location) => {
+                let field = Field::of(subject.module, subject.kernel, i as u32, location);
+                field.map_or((0, 0), |field| range(field.scalar))
+            }
+            Number::Grid(_)
+            | Number::Groups(_)
+            | Number::Threadgroup(_)
+            | Number::Length(_)
+            | Number::Texels(..)
+            | Number::Levels(_) => (0, u32::MAX.into()),
+        }
+    }
+
     /// What a launch says that it is.
     pub fn of(self, launch: &Launch) -> Option<i128> {
         match self {
@@ -227,6 +248,9 @@ impl Condition {
             Condition::Together(a, b, bound) => {
                 a.value(number)?.checked_add(b.value(number)?)? <= *bound
             }
+            Condition::More(term, more, bound) => {
+                term.value(number)?.checked_add(*more)? <= number(*bound)?
+            }
         })
     }
 
@@ -236,6 +260,7 @@ impl Condition {
             Condition::AtMost(term, bound) if bound.factor == 1 && bound.numbers.len() == 1 => {
                 term.of_launch(launch)
             }
+            Condition::More(term, more, _) => term.of_launch(launch)?.checked_add(*more),
             Condition::AtMost(..)
             | Condition::Below(..)
             | Condition::Multiple(..)
@@ -280,6 +305,10 @@ impl Condition {
                 let (a, b) = (a.form(subject, q)?, b.form(subject, q)?);
                 Formula::le(&a.plus(1, &b)?, &Linear::constant(*bound))
             }
+            Condition::More(term, more, bound) => {
+                let (term, bound) = (term.form(subject, q)?, bound.form(subject, q));
+                Formula::le(&term.shifted(*more)?, &bound)
+            }
             // It is written as that many times another.
             Condition::Multiple(number, of) if q.is_times(&number.key(subject), *of) => None,
             Condition::Multiple(number, of) => {
@@ -308,6 +337,28 @@ impl Condition {
                 let (a, b) = (a.text(module, kernel), b.text(module, kernel));
                 format!("{a} + {b} <= {bound}")
             }
+            Condition::More(term, more, bound) => {
+                let (term, bound) = (term.text(module, kernel), bound.name(module, kernel));
+                format!("{term} + {more} <= {bound}")
+            }
+        }
+    }
+
+    /// Whether it says how large an object is, or that what is passed is no less than a constant: who launches a kernel
+    /// beyond it has forgotten something, whatever else the kernel does wrong.
+    pub fn is_of_size(&self) -> bool {
+        let is_object = |n: &Number| {
+            matches!(
+                n,
+                Number::Length(_) | Number::Texels(..) | Number::Levels(_)
+            )
+        };
+        match self {
+            Condition::AtMost(term, bound) => {
+                term.numbers.is_empty() || bound.numbers.iter().any(is_object)
+            }
+            Condition::More(_, _, room) => is_object(room),
+            Condition::Below(..) | Condition::Multiple(..) | Condition::Together(..) => false,
         }
     }
 
@@ -322,6 +373,7 @@ impl Condition {
             {
                 (term.numbers.len(), term.factor)
             }
+            Condition::More(term, more, _) => (term.numbers.len(), term.factor + more),
             Condition::AtMost(term, _) => (3 + term.numbers.len(), term.factor),
             Condition::Together(_, b, bound) => (5 + b.numbers.len(), *bound),
             Condition::Below(_, bound) => (6, *bound),
@@ -363,6 +415,7 @@ struct Looks {
 enum Look {
     AtMost(Factors, Factors),
     Together(Factors, Factors, u128),
+    More(Factors, u128, u8),
     Multiple(u8, NonZeroU32),
 }
 
@@ -462,6 +515,16 @@ impl Looks {
                 }
                 let bound = u128::try_from(*bound).ok()?;
                 self.rest.push(Look::Together(a, b, bound));
+            }
+            Condition::More(term, more, bound) => {
+                let term = self.factors(term, constants)?;
+                // Of three, as above.
+                if term[3] != ONE {
+                    return None;
+                }
+                let bound = self.place(*bound, constants)?;
+                let more = u32::try_from(*more).ok()?;
+                self.rest.push(Look::More(term, more.into(), bound));
             }
             Condition::Below(number, bound) => {
                 // No number of 32 bits is beyond the largest.
@@ -574,7 +637,27 @@ impl Look {
         match self {
             Look::AtMost(term, bound) => product(*term) <= product(*bound),
             Look::Together(a, b, bound) => product(*a) + product(*b) <= *bound,
+            Look::More(term, more, bound) => product(*term) + more <= u128::from(value(*bound)),
             Look::Multiple(number, of) => value(*number) % u64::from(of.get()) == 0,
+        }
+    }
+}
+
+/// Conditions in order, each once.
+#[derive(Default)]
+struct Conditions(Vec<Condition>);
+
+impl Conditions {
+    fn add(&mut self, condition: Condition) {
+        if !self.0.contains(&condition) {
+            self.0.push(condition);
+        }
+    }
+
+    /// That each of these is at most a number; none of them is left.
+    fn at_most(&mut self, terms: &mut Vec<Term>, room: Number) {
+        for term in terms.drain(..) {
+            self.add(Condition::at_most(term, room));
         }
     }
 }
@@ -587,8 +670,14 @@ pub struct Vocabulary {
     pub scalars: Vec<Number>,
     /// Constants of the kernel, the largest first.
     pub constants: Vec<i128>,
+    /// Those of them that something is multiplied by.
+    pub factors: Vec<i128>,
     /// Widths of its accesses beside 1.
     pub widths: Vec<i128>,
+    /// How far it may reach beyond a number, the furthest first.
+    pub distances: Vec<i128>,
+    /// How many numbers those types of 16 bits have that it makes of larger ones.
+    pub narrow: Vec<i128>,
     /// Buffers whose lengths it asks for.
     pub lengths: Vec<Number>,
     /// Lengths of threadgroup parameters.
@@ -639,6 +728,10 @@ impl Vocabulary {
             }
         });
         let (constants, widths) = subject.constants();
+        let mut distances: Vec<i128> = vec![1, 2];
+        distances.extend(constants.iter().flat_map(|c| [c - 1, *c]));
+        distances.sort_unstable_by_key(|n| std::cmp::Reverse(*n));
+        distances.dedup();
         let mut lengths = Vec::new();
         subject.kernel.for_each_inst(&mut |inst| {
             if let InstKind::BufferLength(Memory::Param(i)) = inst.kind
@@ -691,8 +784,11 @@ impl Vocabulary {
         Vocabulary {
             dims: dims.collect(),
             scalars,
+            factors: subject.factors(),
             constants,
             widths,
+            distances,
+            narrow: subject.narrow(),
             lengths,
             shared,
             levels,
@@ -707,7 +803,7 @@ impl Vocabulary {
     }
 
     /// Lower bounds of a buffer's length or of a texture's size, those that ask less before those that ask more
-    /// of most launches.
+    /// of most launches: of what the author passes before what the grid is, for that is often rounded up.
     pub fn lengths(&self, room: Number, tops: &[i128]) -> Vec<Condition> {
         let scalars = self.scalars.iter().copied().filter(|n| *n != room);
         let scalars: Vec<Number> = scalars.collect();
@@ -761,10 +857,38 @@ impl Vocabulary {
                     .filter(|p| *p <= 1 << 16),
             );
         }
-        for base in [&scalars, &groups, &grid] {
-            for factor in &factors {
-                terms.extend(base.iter().map(|n| Term::of(*factor, [*n])));
+        let mut found = Conditions::default();
+        found.at_most(&mut terms, room);
+        let lengths = self.lengths.iter().copied().filter(|l| *l != room);
+        let lengths: Vec<Number> = lengths.collect();
+        // What is passed by the author, as it is and with some more behind it.
+        for numbers in [&scalars, &lengths, &grid] {
+            if numbers == &grid {
+                terms.extend(factors.iter().flat_map(|factor| {
+                    let times = |n: &Number| Term::of(*factor, [*n]);
+                    groups.iter().map(times)
+                }));
+                found.at_most(&mut terms, room);
             }
+            terms.extend(numbers.iter().map(|n| Term::of(1, [*n])));
+            found.at_most(&mut terms, room);
+            for more in &self.distances {
+                let more_than = |n: &Number| Condition::More(Term::of(1, [*n]), *more, room);
+                numbers.iter().for_each(|n| found.add(more_than(n)));
+            }
+            // One element for so many.
+            if numbers != &grid {
+                for factor in factors.iter().filter(|f| **f > 1).chain(&by_constants) {
+                    let bound = Term::of(*factor, [room]);
+                    for number in numbers {
+                        found.add(Condition::AtMost(Term::of(1, [*number]), bound.clone()));
+                    }
+                }
+            }
+            for factor in &factors {
+                terms.extend(numbers.iter().map(|n| Term::of(*factor, [*n])));
+            }
+            found.at_most(&mut terms, room);
         }
         for c in &by_constants {
             terms.extend(groups.iter().map(|n| Term::of(*c, [*n])));
@@ -797,25 +921,24 @@ impl Vocabulary {
             terms.extend(scalars.iter().map(|n| Term::of(*c, [*n])));
             terms.extend(grid.iter().map(|n| Term::of(*c, [*n])));
         }
-        let others = self.lengths.iter().filter(|l| **l != room);
-        terms.extend(others.map(|l| Term::of(1, [*l])));
-        let mut found: Vec<Condition> = Vec::new();
-        let mut add = |condition| {
-            if !found.contains(&condition) {
-                found.push(condition);
-            }
-        };
-        for term in terms {
-            add(Condition::at_most(term, room));
-        }
+        found.at_most(&mut terms, room);
         // One element for so many.
         for factor in by_constants.iter().chain(&products) {
             let bound = Term::of(*factor, [room]);
             for number in scalars.iter().chain(&grid) {
-                add(Condition::AtMost(Term::of(1, [*number]), bound.clone()));
+                found.add(Condition::AtMost(Term::of(1, [*number]), bound.clone()));
             }
         }
-        found
+        found.0
+    }
+
+    /// How many elements there may be for each of something, the fewest first.
+    pub fn multiples(&self) -> Vec<i128> {
+        let mut all: Vec<i128> = (1..=4).chain(self.constants.iter().copied()).collect();
+        all.extend(&self.widths);
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// That a buffer is as long as any product of two numbers of a launch, so many times; that a texture is as
@@ -881,6 +1004,24 @@ impl Vocabulary {
         self.scalars.iter().map(one)
     }
 
+    /// That what the author passes with a sign is at least 0, and that a place in the grid is added to it in its type.
+    fn signed_numbers(&self, subject: &Subject<'_>) -> Vec<Condition> {
+        let mut found = Vec::new();
+        for n in &self.scalars {
+            let (least, most) = n.range(subject);
+            if least >= 0 {
+                continue;
+            }
+            found.push(Condition::at_most(Term::of(0, []), *n));
+            let sums = self.dims.iter().map(|d| {
+                let (number, grid) = (Term::of(1, [*n]), Term::of(1, [Number::Grid(*d)]));
+                Condition::Together(number, grid, most + 1)
+            });
+            found.extend(sums);
+        }
+        found
+    }
+
     /// Where a kernel counts by numbers with a sign: that places in the grid and in its buffers fit them, which hardly
     /// a launch breaks. Otherwise buffers of twice the size would be asked for, so that the grid is not too large.
     pub fn within_signed(&self) -> impl Iterator<Item = Condition> + '_ {
@@ -890,9 +1031,29 @@ impl Vocabulary {
         numbers.map(|n| Condition::Below(n, i32::MAX.into()))
     }
 
+    /// What asks of hardly a launch anything: that what is passed is no less than 0, or at least 1, and that numbers fit
+    /// their types.
+    pub fn mild(&self, subject: &Subject<'_>) -> Vec<Condition> {
+        let mut found = self.signed_numbers(subject);
+        found.extend(self.positive());
+        found.extend(self.within_types());
+        found
+    }
+
+    /// That what places in the grid are multiplied by or cast to fits its type.
+    fn within_types(&self) -> impl Iterator<Item = Condition> + '_ {
+        self.dims.iter().flat_map(|d| {
+            let counts = self.factors.iter().rev().map(|c| (1 << 32) / c);
+            let counts = counts.chain(self.narrow.iter().copied());
+            counts.map(|n| Condition::Below(Number::Grid(*d), n))
+        })
+    }
+
     /// Conditions on the size of the grid against parameters, and on multiples.
     pub fn sizes(&self, subject: &Subject<'_>) -> Vec<Condition> {
-        let mut found = Vec::new();
+        // What asks of hardly a launch anything first.
+        let mut found: Vec<Condition> = self.signed_numbers(subject);
+        found.extend(self.positive());
         for d in &self.dims {
             for n in &self.scalars {
                 found.push(Condition::at_most(Term::of(1, [Number::Grid(*d)]), *n));
@@ -905,10 +1066,10 @@ impl Vocabulary {
                 }
             }
             if subject.kernel.threadgroup_size.is_none() {
-                for alloc in &subject.kernel.allocs {
-                    let bound = i128::from(alloc.length);
-                    found.push(Condition::Below(Number::Threadgroup(*d), bound));
-                }
+                // A single element is none for each thread.
+                let lengths = subject.kernel.allocs.iter().map(|a| i128::from(a.length));
+                let bounds = lengths.filter(|length| *length > 1);
+                found.extend(bounds.map(|n| Condition::Below(Number::Threadgroup(*d), n)));
             }
         }
         // What a loop adds to its index in each round does not carry it beyond its type.
@@ -922,6 +1083,7 @@ impl Vocabulary {
             let products = scalars.map(|n| (1, n)).chain(multiples);
             let mut limits: Vec<Term> =
                 products.map(|(factor, n)| Term::of(factor, [*n])).collect();
+            limits.extend(self.lengths.iter().map(|l| Term::of(1, [*l])));
             limits.extend(self.constants.iter().map(|c| Term::of(*c, [])));
             for limit in limits {
                 for d in &self.dims {
@@ -939,7 +1101,6 @@ impl Vocabulary {
                 }
             }
         }
-        found.extend(self.positive());
         for a in &self.scalars {
             for b in &self.scalars {
                 if a != b {
@@ -953,12 +1114,7 @@ impl Vocabulary {
                 found.push(Condition::Multiple(*n, *c));
             }
         }
-        // What is multiplied by a constant fits 32 bits.
-        for d in &self.dims {
-            for c in self.constants.iter().rev() {
-                found.push(Condition::Below(Number::Grid(*d), (1 << 32) / c));
-            }
-        }
+        found.extend(self.within_types());
         for d in &self.dims {
             if let Some(size) = subject.kernel.threadgroup_size
                 && size[*d as usize] > 1

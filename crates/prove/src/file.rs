@@ -48,6 +48,10 @@ pub fn write(certificates: &[Certificate]) -> String {
                 Condition::Together(a, b, bound) => {
                     out += &format!("together{}{} {bound}", term_text(a), term_text(b));
                 }
+                Condition::More(term, more, bound) => {
+                    let (term, bound) = (term_text(term), number_text(*bound));
+                    out += &format!("more{term} {more} {bound}");
+                }
                 Condition::Below(number, bound) => {
                     out += &format!("below {} {bound}", number_text(*number));
                 }
@@ -222,6 +226,11 @@ fn read_condition(text: &str) -> Option<Condition> {
                 bound.parse().ok()?,
             ))
         }
+        ["more", term @ .., more, bound] => Some(Condition::More(
+            read_term(term)?,
+            more.parse().ok()?,
+            read_number(bound)?,
+        )),
         ["below", number, bound] => {
             Some(Condition::Below(read_number(number)?, bound.parse().ok()?))
         }

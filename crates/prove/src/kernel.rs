@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use invar_ir::{
-    Access, AccessMode, AddressSpace, AtomicOp, Dim, ElementType, Elements, InstKind, Kernel,
-    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Step, Type, Uniformity, Value,
-    Values, Width, analyse, texture::extent_name,
+    Access, AccessMode, AddressSpace, Dim, ElementType, Elements, InstKind, Kernel, MatrixPlace,
+    Memory, MemoryAccess, Module, Op, Order, ParamKind, Step, Type, Uniformity, Value, Values,
+    Width, analyse, texture::extent_name,
 };
 
 use crate::certificate::{self, Proof};
@@ -16,7 +16,7 @@ use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve_counted};
-use crate::value::{LARGEST_TEXTURE, Thread, Val, range};
+use crate::value::{LARGEST_TEXTURE, Thread, range};
 
 /// What holds of an integer that a loop carries, in every round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -427,6 +427,50 @@ impl<'k> Subject<'k> {
         }
         let constants = found.into_iter().rev().take(7).collect();
         (constants, widths.into_iter().collect())
+    }
+
+    /// Constants that something is multiplied by, the largest first.
+    pub fn factors(&self) -> Vec<i128> {
+        let mut found = BTreeSet::new();
+        let number = |value| self.run(value, &HashMap::new(), 0);
+        for statement in &self.shape.statements {
+            if let InstKind::Op { op, args, .. } = &statement.inst.kind {
+                found.extend(match op {
+                    Op::Mul => args.iter().find_map(|v| number(*v)),
+                    Op::Shl => number(args[1]).filter(|n| *n <= 20).map(|n| 1 << n),
+                    _another => None,
+                });
+            }
+        }
+        for site in &self.sites {
+            if let Extent::Width(Width::Group(count)) = site.extent {
+                found.insert(i128::from(count));
+            }
+        }
+        found.extend(self.rounds_of_tickets());
+        found.retain(|n| (2..=1 << 20).contains(n));
+        found.into_iter().rev().collect()
+    }
+
+    /// How many numbers those types of 16 bits have that a cast makes of larger ones.
+    pub fn narrow(&self) -> Vec<i128> {
+        let mut found = BTreeSet::new();
+        for statement in &self.shape.statements {
+            if let InstKind::Op {
+                op: Op::Cast, args, ..
+            } = &statement.inst.kind
+                && let Some(result) = statement.inst.results.first()
+                && let (Type::Scalar(from), Type::Scalar(to)) =
+                    (self.kernel.ty(args[0]), self.kernel.ty(*result))
+                && from.is_integer()
+                && to.is_integer()
+                && to.bits() == 16
+                && from.bits() > 16
+            {
+                found.insert(range(to).1 + 1);
+            }
+        }
+        found.into_iter().rev().collect()
     }
 
     /// A question, with what the kernel requires and the conditions that are assumed.
@@ -896,6 +940,12 @@ impl<'k> Subject<'k> {
                 }
             }
         }
+        for (memory, index, first) in &q.firsts {
+            if let (Ok(index), Some(first)) = (u64::try_from(*index), first.value(values)) {
+                let contents = launch.contents.entry(*memory).or_default();
+                contents.insert(index, first);
+            }
+        }
         for constant in &self.module.function_constants {
             launch.constants.push(value(&format!("@{}", constant.name)));
         }
@@ -915,7 +965,8 @@ impl<'k> Subject<'k> {
         launch
     }
 
-    fn space(&self, memory: Memory) -> Option<(AddressSpace, Access)> {
+    /// The address space of an object, and how it is accessed.
+    pub fn space(&self, memory: Memory) -> Option<(AddressSpace, Access)> {
         let info = self.module.memory(self.kernel, memory)?;
         Some((info.space, info.access))
     }
@@ -1007,48 +1058,6 @@ impl<'k> Subject<'k> {
         found
     }
 
-    /// Results of atomic additions of 1 that no two threads share (T2): nothing else touches their object,
-    /// which is one for the grid.
-    fn tickets(&self) -> Vec<(Value, Memory, i128)> {
-        let mut found = Vec::new();
-        // With 2^32 additions and more a number comes again.
-        if self.unused.iter().filter(|u| !**u).count() > 1 {
-            return found;
-        }
-        for statement in &self.shape.statements {
-            let InstKind::Atomic {
-                op: AtomicOp::Add,
-                place,
-                args,
-                ..
-            } = &statement.inst.kind
-            else {
-                continue;
-            };
-            let touching = self
-                .sites
-                .iter()
-                .filter(|s| s.memory == place.memory)
-                .count();
-            let number = |value| self.run(value, &HashMap::new(), 0);
-            let plain = place.path.is_empty() && place.width == Width::One;
-            let device = self
-                .space(place.memory)
-                .is_some_and(|(s, _)| s == AddressSpace::Device);
-            if let (1, true, true, Some(1), Some(index), Some(result)) = (
-                touching,
-                plain,
-                device,
-                number(args[0]),
-                number(place.index),
-                statement.inst.results.first(),
-            ) {
-                found.push((*result, place.memory, index));
-            }
-        }
-        found
-    }
-
     /// Whether two threads can make two accesses to one location that no barrier orders.
     pub fn race(&self, pair: &Pair, exact: &[BTreeSet<Value>], limits: Option<i128>) -> Finding {
         self.used.borrow_mut().clear();
@@ -1092,19 +1101,7 @@ impl<'k> Subject<'k> {
                 (Step::Field(_) | Step::Index(_), Step::Field(_) | Step::Index(_)) => {}
             }
         }
-        for (value, memory, index) in self.tickets() {
-            if let (Some(Val::Int(x)), Some(Val::Int(y))) =
-                (first.known(value), second.known(value))
-            {
-                let apart = Formula::ne(&x.form, &y.form)?;
-                let length = self.length(q, memory);
-                // Out of bounds each gives 0 (B3).
-                let outside = Formula::le(&length.form, &Linear::constant(index))?;
-                if self.shape.loops_of(value).is_empty() {
-                    q.say(Some(Formula::any([outside, apart])));
-                }
-            }
-        }
+        self.say_tickets(q, &first, &second)?;
         let path = first.path.iter().chain(&second.path).cloned().collect();
         Some((q.clone(), Formula::all(goal), path))
     }

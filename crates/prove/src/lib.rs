@@ -29,7 +29,9 @@ mod shape;
 mod simplex;
 pub mod solve;
 mod textures;
+mod tickets;
 mod value;
+mod weaken;
 pub mod words;
 
 pub use prove::{

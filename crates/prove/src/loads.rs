@@ -14,6 +14,7 @@ use crate::condition::Number;
 use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query, Way};
+use crate::shape::Statement;
 use crate::value::{Thread, range};
 
 impl Subject<'_> {
@@ -108,7 +109,15 @@ impl Subject<'_> {
             return None;
         };
         let is_first = self.constant_of(place.index) == Some(0);
+        // Of a list the first element is no number by reference.
+        let is_list = |statement: &Statement<'_>| match &statement.inst.kind {
+            InstKind::Load(other) => {
+                other.memory == place.memory && self.constant_of(other.index) != Some(0)
+            }
+            _another => false,
+        };
         if !is_first
+            || self.shape.statements.iter().any(is_list)
             || place.width != Width::One
             || !self.module.is_read_only(self.kernel, place.memory)
         {

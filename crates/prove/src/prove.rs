@@ -141,7 +141,7 @@ impl std::error::Error for Unasked {}
 const STACK_BYTES: usize = 256 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Goal {
+pub(crate) enum Goal {
     /// That an access is in bounds in one of its directions.
     Bounds(usize, usize),
     Part(usize),
@@ -154,21 +154,21 @@ fn tells_more(condition: &Condition) -> bool {
     matches!(condition, Condition::Together(..))
 }
 
-struct Session<'s, 'k> {
-    subject: &'s Subject<'k>,
+pub(crate) struct Session<'s, 'k> {
+    pub(crate) subject: &'s Subject<'k>,
     verified: &'s Verified,
     options: Options,
     pairs: Vec<Pair>,
     /// By access, values that do not wrap there, and the conditions under which they do not.
-    exact: Vec<BTreeSet<Value>>,
-    exact_needs: Vec<BTreeSet<Condition>>,
+    pub(crate) exact: Vec<BTreeSet<Value>>,
+    pub(crate) exact_needs: Vec<BTreeSet<Condition>>,
     /// Launches that the author wrote.
     runs: Vec<Launch>,
     /// The same in words, those that can be run here.
     written: Vec<Spelled>,
-    vocabulary: Vocabulary,
+    pub(crate) vocabulary: Vocabulary,
     /// What each goal that was reached needs.
-    reached: BTreeMap<Goal, BTreeSet<Condition>>,
+    pub(crate) reached: BTreeMap<Goal, BTreeSet<Condition>>,
     /// Whether conditions were found for any goal, though none of them may be left.
     inferred: bool,
     /// The problems and pivots after which nothing more is asked.
@@ -178,6 +178,13 @@ struct Session<'s, 'k> {
     /// How many more questions about many conditions at once may come to nothing: the dearest there are.
     patience: usize,
 }
+
+/// What is known of a kernel under conditions: values that do not wrap, what that needs, and what each goal needs.
+pub(crate) type Known = (
+    Vec<BTreeSet<Value>>,
+    Vec<BTreeSet<Condition>>,
+    BTreeMap<Goal, BTreeSet<Condition>>,
+);
 
 /// How many times as much as is meant to be is tried for a kernel, and as much again once its conditions are known.
 const TIMES: usize = 6;
@@ -347,6 +354,7 @@ fn prove_with(
     session.reach_all();
     if options.infer {
         session.minimise();
+        session.weaken();
     }
     let report = session.report();
     let decided = subject.decided.borrow_mut().take();
@@ -462,7 +470,7 @@ impl Session<'_, '_> {
     }
 
     /// Whether so many times as much was tried as is meant to be.
-    fn is_spent(&self, times: usize) -> bool {
+    pub(crate) fn is_spent(&self, times: usize) -> bool {
         self.subject.asked.get() > self.options.problems * times
             || self.subject.pivots.get() > self.options.pivots * times as u64
     }
@@ -473,7 +481,7 @@ impl Session<'_, '_> {
     }
 
     /// Whether every launch that the author wrote fulfils a condition, as far as it says.
-    fn admits(&self, condition: &Condition) -> bool {
+    pub(crate) fn admits(&self, condition: &Condition) -> bool {
         self.runs
             .iter()
             .all(|run| condition.holds(run) != Some(false))
@@ -545,10 +553,22 @@ impl Session<'_, '_> {
         // Several together. First what relates the grid to what the author passes, with buffers as long as
         // anything that the kernel speaks of; then how long they have to be.
         let object = self.open_room(goal);
+        let mild = self.vocabulary.mild(self.subject);
+        let mild: Vec<Condition> = mild.into_iter().filter(|c| self.admits(c)).collect();
+        // A guard may say all of how large an object is.
+        if object.is_some()
+            && let Some(chosen) = self.core(goal, &[], &mild, &mut failing)
+        {
+            self.attempts = 1;
+            if self.tries(goal, &chosen, &mut failing) {
+                return true;
+            }
+        }
         let others = || tiers[1].iter().chain(&tiers[2]).cloned();
         let orders = |c: &Condition| matches!(c, Condition::AtMost(..));
         let mut sets = vec![
             positive,
+            mild,
             tiers[1].iter().filter(|c| orders(c)).cloned().collect(),
         ];
         sets.extend(others().map(|c| vec![c]));
@@ -753,8 +773,23 @@ impl Session<'_, '_> {
         }
     }
 
+    /// Whether every goal that was reached is reached anew under the conditions at hand.
+    pub(crate) fn all_reached(&mut self) -> bool {
+        let goals: Vec<Goal> = self.reached.keys().copied().collect();
+        goals
+            .into_iter()
+            .all(|goal| match self.attempt(goal, None) {
+                Finding::Excluded(used) => {
+                    let needs = self.needs(goal, &used);
+                    self.reached.insert(goal, needs);
+                    true
+                }
+                Finding::Possible(_) | Finding::Open => false,
+            })
+    }
+
     /// Whether every goal that needed a condition is reached without it.
-    fn still_reached(&mut self, condition: &Condition) -> bool {
+    pub(crate) fn still_reached(&mut self, condition: &Condition) -> bool {
         let goals: Vec<Goal> = self.reached.keys().copied().collect();
         let mut again: BTreeSet<usize> = BTreeSet::new();
         for site in 0..self.subject.sites.len() {
@@ -870,6 +905,30 @@ impl Session<'_, '_> {
         if fulfils { roomy } else { launch }
     }
 
+    /// A launch, and the same in whole threadgroups if it is then within the conditions: what the prover does not know
+    /// of a value may keep the threads of the first apart.
+    fn near(&self, launch: Launch) -> Vec<Launch> {
+        let mut whole = launch.clone();
+        for d in 0..3 {
+            let size = match self.subject.kernel.threadgroup_size {
+                Some(size) => Some(i128::from(size[d])),
+                None => launch.threadgroup[d],
+            };
+            if let (Some(grid), Some(size)) = (whole.grid[d], size)
+                && !self.subject.unused[d]
+                && size > 0
+            {
+                whole.grid[d] = Some((grid + size - 1) / size * size);
+            }
+        }
+        let conditions = self.subject.conditions.borrow();
+        let fulfils = conditions.iter().all(|c| c.holds(&whole) != Some(false));
+        let is_new = fulfils && whole != launch;
+        let mut all = vec![launch];
+        all.extend(is_new.then_some(whole));
+        all
+    }
+
     /// A launch in which a goal fails, which the checker has run.
     fn refute(&mut self, goal: Goal, open: &[Goal], budget: &mut usize) -> Option<Counterexample> {
         let spans = self.doubt(goal).spans;
@@ -881,16 +940,14 @@ impl Session<'_, '_> {
         if let Some(room) = self.open_room(goal) {
             ample.extend(self.vocabulary.ample(room, 4));
         }
+        let mut sizes = conditions.clone();
+        sizes.retain(Condition::is_of_size);
         let races = matches!(goal, Goal::Race(_));
-        let tiers = if races && !conditions.is_empty() {
-            2
-        } else {
-            1
-        };
-        for (tier, assumed) in [ample, Vec::new()].into_iter().enumerate().take(tiers) {
+        let tiers = if races && sizes != conditions { 2 } else { 1 };
+        for (tier, assumed) in [ample, sizes].into_iter().enumerate().take(tiers) {
             let within = tier == 0;
             *self.subject.conditions.borrow_mut() = assumed;
-            for limit in [40, 300, 3000, 70_000] {
+            for limit in [40, 300, 3000, 70_000, 1 << 20] {
                 if *budget == 0 || self.is_spent(3) {
                     break;
                 }
@@ -905,37 +962,40 @@ impl Session<'_, '_> {
                     continue;
                 };
                 let launch = self.with_room(*launch, goal, open);
-                let Some(launch) = spelled(self.subject.module, self.subject.kernel, &launch)
-                else {
-                    continue;
-                };
-                if tried.contains(&launch) {
-                    continue;
-                }
-                tried.push(launch.clone());
-                let Ok(findings) = run(self.verified, &self.subject.kernel.name, &launch) else {
-                    continue;
-                };
-                // A launch beyond the conditions breaks much: only this goal counts, and no buffer that is
-                // too short.
-                let lines = |d: &invar_ir::Diagnostic| {
-                    d.rule != Rule::OutOfBounds
-                        && d.labels
-                            .iter()
-                            .any(|l| spans.iter().any(|s| s.start.line == l.span.start.line))
-                };
-                let counts = if within {
-                    !findings.is_empty()
-                } else {
-                    findings.iter().any(lines)
-                };
-                if counts {
-                    *self.subject.conditions.borrow_mut() = conditions;
-                    return Some(Counterexample {
-                        launch,
-                        findings,
-                        is_written: false,
-                    });
+                for launch in self.near(launch) {
+                    let Some(launch) = spelled(self.subject.module, self.subject.kernel, &launch)
+                    else {
+                        continue;
+                    };
+                    if tried.contains(&launch) {
+                        continue;
+                    }
+                    tried.push(launch.clone());
+                    let Ok(findings) = run(self.verified, &self.subject.kernel.name, &launch)
+                    else {
+                        continue;
+                    };
+                    // A launch beyond the conditions breaks much: only this goal counts, and no buffer that is
+                    // too short.
+                    let lines = |d: &invar_ir::Diagnostic| {
+                        d.rule != Rule::OutOfBounds
+                            && d.labels
+                                .iter()
+                                .any(|l| spans.iter().any(|s| s.start.line == l.span.start.line))
+                    };
+                    let counts = if within {
+                        !findings.is_empty()
+                    } else {
+                        findings.iter().any(lines)
+                    };
+                    if counts {
+                        *self.subject.conditions.borrow_mut() = conditions;
+                        return Some(Counterexample {
+                            launch,
+                            findings,
+                            is_written: false,
+                        });
+                    }
                 }
             }
         }

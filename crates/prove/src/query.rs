@@ -62,6 +62,8 @@ pub struct Query {
     floors: BTreeMap<i128, Vec<(Linear, Linear)>>,
     /// Levels of textures, by the direction: the level, and how many texels it has.
     pub levels: BTreeMap<(Memory, Dim), Vec<(Linear, Linear)>>,
+    /// What counters hold at first of which each thread takes a number: the object, the index, and what.
+    pub firsts: Vec<(Memory, i128, Linear)>,
     /// Whether the two threads are of one threadgroup.
     pub same: bool,
     /// Facts that are conditions on the launch: the place of the fact, and that of the condition.

@@ -339,7 +339,8 @@ impl Subject<'_> {
         })
     }
 
-    fn largest_threadgroup(&self) -> i128 {
+    /// The most threads of a threadgroup.
+    pub fn largest_threadgroup(&self) -> i128 {
         match self.kernel.threadgroup_size {
             Some([x, y, z]) => i128::from(x) * i128::from(y) * i128::from(z),
             None => LARGEST_THREADGROUP,

@@ -68,6 +68,13 @@ impl Conditions {
                         set(launch, number, needed);
                     }
                 }
+                Condition::More(_, _, number) => {
+                    if let Some(needed) = condition.needs(launch)
+                        && number.of(launch).is_some_and(|n| n < needed)
+                    {
+                        set(launch, *number, needed);
+                    }
+                }
                 Condition::Below(number, bound) => {
                     if number.of(launch).is_some_and(|n| n > *bound) {
                         set(launch, *number, *bound);

@@ -3,6 +3,7 @@
 
 mod campaign;
 mod certificates;
+mod conditions;
 mod files;
 mod found;
 mod required;

@@ -236,7 +236,7 @@ fn strides_that_may_wrap_need_a_condition() {
     }";
     let report = inferred(small);
     assert_eq!(report.verdict, Verdict::Open);
-    assert_eq!(report.texts, ["256 <= length(y)"]);
+    assert_eq!(report.texts, ["255 <= length(y)"]);
 }
 
 #[test]
@@ -321,13 +321,13 @@ fn rows_of_integers_with_a_sign_are_proved_where_places_fit_them() {
     for (times, rows) in [(1, "w * h <= length(y)"), (4, "w * h * 4 <= length(y)")] {
         let report = inferred(&signed_rows("lt", times, ""));
         assert_eq!(report.verdict, Verdict::Proved, "{:?}", report.doubts);
-        let expected = [&["1 <= w", rows][..], &signs].concat();
+        let expected = [&["0 <= w", rows][..], &signs].concat();
         assert_eq!(report.texts, expected);
     }
     // Each of them is needed: without it the author's conditions do not suffice.
     let all = [
         "%w * %h <= length(%y)",
-        "1 <= %w",
+        "0 <= %w",
         "grid.x <= 2147483647",
         "grid.y <= 2147483647",
         "length(%y) <= 2147483647",
@@ -461,6 +461,10 @@ fn is_true(condition: &Condition, number: &impl Fn(Number) -> u64) -> bool {
         Condition::Below(n, bound) => at_most(term(&Term::of(1, [*n])), constant(bound)),
         Condition::Multiple(n, of) => i128::from(number(*n)) % of == 0,
         Condition::Together(a, b, bound) => at_most(long_sum(&term(a), &term(b)), constant(bound)),
+        Condition::More(a, more, n) => at_most(
+            long_sum(&term(a), &constant(more)),
+            term(&Term::of(1, [*n])),
+        ),
     }
 }
 
@@ -526,7 +530,7 @@ fn looks_at_random_conditions_agree_with_long_arithmetic() {
             let number = random.below(12) as usize;
             let known = |n: Number| NUMBERS.iter().position(|k| *k == n);
             let value = |n: Number| values[known(n).expect("one of them")];
-            let condition = match random.below(5) {
+            let condition = match random.below(6) {
                 0 => {
                     let (a, b) = (term(&mut random, 3), term(&mut random, 3));
                     Condition::AtMost(a, b)
@@ -550,19 +554,27 @@ fn looks_at_random_conditions_agree_with_long_arithmetic() {
                     let of = [1, 2, 3, 4, 7, 16, 1 << 31, 1 << 32][random.below(8) as usize];
                     Condition::Multiple(NUMBERS[number], of)
                 }
-                // The number is made to be as much as the term, or one more or less.
-                _edge => {
+                // The number is made to be as much as the term and some more, or one more or less.
+                edge => {
+                    let more = match edge {
+                        4 => 0,
+                        _with_more => any(&mut random, &EDGES[..13]),
+                    };
                     let term = term(&mut random, 2);
                     let numbers = term.numbers.iter();
                     let least = numbers.fold(term.factor as u128, |product, n| {
                         product.saturating_mul(value(*n).into())
                     });
+                    let least = least.saturating_add(more.into());
                     let near = (least.saturating_add(random.below(3).into())).saturating_sub(1);
                     let fits = if few { u32::MAX.into() } else { u64::MAX };
                     if !term.numbers.contains(&NUMBERS[number]) {
                         values[number] = near.min(fits.into()) as u64;
                     }
-                    Condition::at_most(term, NUMBERS[number])
+                    match edge {
+                        4 => Condition::at_most(term, NUMBERS[number]),
+                        _with_more => Condition::More(term, more.into(), NUMBERS[number]),
+                    }
                 }
             };
             conditions.push(condition);

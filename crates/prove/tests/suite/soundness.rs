@@ -86,13 +86,20 @@ fn at_the_edge(module: &Verified, case: &Case, report: &Report, beyond: i128) ->
     let mut edge = case.clone();
     let mut least: Vec<Option<i128>> = vec![None; case.data.len()];
     for condition in &report.conditions {
-        let Condition::AtMost(term, bound) = condition else {
-            continue;
+        let (buffer, needed) = match condition {
+            Condition::AtMost(term, bound) => {
+                let [Number::Length(buffer)] = bound.numbers[..] else {
+                    continue;
+                };
+                let needed = (value(term, &launch)? + bound.factor - 1) / bound.factor;
+                (buffer, needed)
+            }
+            Condition::More(_, _, Number::Length(buffer)) => (*buffer, condition.needs(&launch)?),
+            Condition::More(..)
+            | Condition::Below(..)
+            | Condition::Multiple(..)
+            | Condition::Together(..) => continue,
         };
-        let [Number::Length(buffer)] = bound.numbers[..] else {
-            continue;
-        };
-        let needed = (value(term, &launch)? + bound.factor - 1) / bound.factor;
         least[buffer] = Some(least[buffer].unwrap_or(0).max(needed));
     }
     for (data, least) in edge.data.iter_mut().zip(least) {

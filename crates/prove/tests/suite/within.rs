@@ -77,6 +77,14 @@ fn mend(launch: &mut Launch, condition: &Condition, random: &mut Random) {
                 set(launch, *room, needed + i128::from(longer));
             }
         }
+        Condition::More(_, _, room) => {
+            let longer = i128::from(random.below(8) == 0);
+            if let Some(needed) = condition.needs(launch)
+                && room.of(launch).is_some_and(|n| n < needed)
+            {
+                set(launch, *room, needed + longer);
+            }
+        }
         Condition::Below(number, bound) => {
             if number.of(launch).is_some_and(|n| n > *bound) {
                 set(launch, *number, *bound);
@@ -99,6 +107,7 @@ fn fields(conditions: &[Condition]) -> Vec<Number> {
             Condition::AtMost(a, b) | Condition::Together(a, b, _) => {
                 a.numbers.iter().chain(&b.numbers).copied().collect()
             }
+            Condition::More(a, _, room) => a.numbers.iter().chain([room]).copied().collect(),
             Condition::Below(one, _) | Condition::Multiple(one, _) => vec![*one],
         };
         found.extend(all.into_iter().filter(|n| matches!(n, Number::Field(..))));
@@ -282,6 +291,7 @@ fn paths() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = [
         "tests/ir/prove",
+        "tests/ir/conditions",
         "tests/ir/race",
         "tests/ir/textures",
         "examples",
