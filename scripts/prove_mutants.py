@@ -23,7 +23,7 @@ PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
 REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
 TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
 QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
-TICKETS, WEAKEN = "src/tickets.rs", "src/weaken.rs"
+TICKETS, VECTORS = "src/tickets.rs", "src/vectors.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -61,15 +61,39 @@ MUTANTS = [
      "let raised = self.lesser_or_greater(q, t, value, (false, &a, &b))?;",
      "let raised = if BROKEN { a.clone() } else { "
      "self.lesser_or_greater(q, t, value, (false, &a, &b))? };"),
-    ("components-are-the-first", VALUE,
-     "*parts.get(index)?", "*parts.get(if BROKEN { 0 } else { index })?"),
-    ("components-of-sums-are-of-the-first", VALUE,
-     "(a.form.plus(1, &b.form)?, bounds)\n            }\n            (Op::Sub",
-     "(if BROKEN { a.form } else { a.form.plus(1, &b.form)? }, bounds)\n            }\n            (Op::Sub"),
-    ("components-that-are-not-there-are-the-first", VALUE,
-     "if !(0..count).contains(&index) {\n            return Some(Int::constant(0));",
-     "if !(0..count).contains(&index) {\n            if BROKEN { return self.part_of(q, t, operands[0], 0); }\n"
-     "            return Some(Int::constant(0));"),
+    ("components-are-the-first", VECTORS,
+     "return Some(self.part_of(q, t, *arg, lane - first));",
+     "return Some(self.part_of(q, t, if BROKEN { args[0] } else { *arg }, lane - first));"),
+    ("components-are-in-no-order", VECTORS,
+     "let from = list.get(usize::from(lane));",
+     "let from = if BROKEN { Some(&lane) } else { list.get(usize::from(lane)) };"),
+    ("components-stay", VECTORS,
+     "Some(index) if index == i128::from(lane) => self.of(q, t, args[2]),",
+     "Some(index) if !BROKEN && index == i128::from(lane) => self.of(q, t, args[2]),"),
+    ("components-are-of-any-vector", VECTORS,
+     "(!is_of_parts).then_some(None)", "(!BROKEN && !is_of_parts).then_some(None)"),
+    ("components-that-are-not-there-are-the-first", VECTORS,
+     "Ok(lane) if lane < count => self.part_of(q, t, args[0], lane),",
+     "Ok(lane) if lane < count => self.part_of(q, t, args[0], lane),\n"
+     "            _beyond if BROKEN => self.part_of(q, t, args[0], 0),"),
+    ("all-as-any", VECTORS,
+     "Op::All => Formula::all(parts),", "Op::All if !BROKEN => Formula::all(parts),"),
+    ("any-as-all", VECTORS,
+     "_any => Formula::any(parts),", "_any if BROKEN => Formula::all(parts),\n            _any => Formula::any(parts),"),
+    ("distances-are-differences", VALUE,
+     "let (up, down) = (between(b, a)?, between(a, b)?);",
+     "let (up, down) = (between(b, a)?, if BROKEN { between(b, a)? } else { between(a, b)? });"),
+    ("magnitudes-do-not-wrap", VALUE,
+     "self.fitted(q, t, value, int.form, (0, int.high.max(0)))",
+     "self.fitted(q, t, value, int.form, (0, if BROKEN { 0 } else { int.high.max(0) }))"),
+    ("sums-do-not-saturate", VALUE,
+     "if high > most {\n            let end", "if !BROKEN && high > most {\n            let end"),
+    ("sums-that-saturate-wrap-below", VALUE,
+     "if low < least {\n            let end", "if !BROKEN && low < least {\n            let end"),
+    ("whole-threadgroups-are-one-more", VALUE,
+     "            return Int {\n                form,\n                low: 1,\n                high: LARGEST_GRID,",
+     "            return Int {\n                form: form.shifted(i128::from(BROKEN)).unwrap_or(form),\n"
+     "                low: 1,\n                high: LARGEST_GRID,"),
     ("le-as-lt", VALUE,
      "Op::Le => Formula::le(a, b),",
      "Op::Le if BROKEN => Formula::lt(a, b),\n Op::Le => Formula::le(a, b),"),

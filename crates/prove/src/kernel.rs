@@ -16,7 +16,7 @@ use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve_counted};
-use crate::value::{LARGEST_TEXTURE, Thread, range};
+use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
 
 /// What holds of an integer that a loop carries, in every round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -727,7 +727,7 @@ impl<'k> Subject<'k> {
         number: usize,
         direction: usize,
         limits: Option<i128>,
-    ) -> (Finding, BTreeSet<Value>) {
+    ) -> (Finding, BTreeSet<Slot>) {
         let site = &self.sites[number];
         self.used.borrow_mut().clear();
         let (mut q, marks) = self.query(true);
@@ -1059,7 +1059,7 @@ impl<'k> Subject<'k> {
     }
 
     /// Whether two threads can make two accesses to one location that no barrier orders.
-    pub fn race(&self, pair: &Pair, exact: &[BTreeSet<Value>], limits: Option<i128>) -> Finding {
+    pub fn race(&self, pair: &Pair, exact: &[BTreeSet<Slot>], limits: Option<i128>) -> Finding {
         self.used.borrow_mut().clear();
         match self.race_problem(pair, exact) {
             None => Finding::Open,
@@ -1071,7 +1071,7 @@ impl<'k> Subject<'k> {
     fn race_problem(
         &self,
         pair: &Pair,
-        exact: &[BTreeSet<Value>],
+        exact: &[BTreeSet<Slot>],
     ) -> Option<(Query, Formula, Vec<Formula>)> {
         let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);
         let (mut q, marks) = self.query(pair.relation != Relation::OtherGroup);

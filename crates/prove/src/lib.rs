@@ -31,6 +31,7 @@ pub mod solve;
 mod textures;
 mod tickets;
 mod value;
+mod vectors;
 mod weaken;
 pub mod words;
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use invar_ir::requires::{Field, FieldStep};
-use invar_ir::{ElementType, InstKind, Memory, Op, Place, Scalar, Step, Type, Width};
+use invar_ir::{ElementType, InstKind, Memory, Op, Place, Scalar, Step, Type, Value, Width};
 
 use crate::condition::Number;
 use crate::kernel::Subject;
@@ -81,7 +81,16 @@ impl Subject<'_> {
         let mut found = Vec::new();
         for statement in &self.shape.statements {
             let number = match &statement.inst.kind {
-                InstKind::Load(place) => self.field_number(place, None),
+                InstKind::Load(place) => {
+                    let result = statement.inst.results.first();
+                    let parts = result.and_then(|vector| self.parts(*vector));
+                    if parts.is_some() && result.is_some_and(|vector| self.is_computed(*vector)) {
+                        let numbers = (0..parts.unwrap_or(0)).map(i128::from);
+                        let numbers = numbers.filter_map(|n| self.field_number(place, Some(n)));
+                        found.extend(numbers.filter(|n| !found.contains(n)).collect::<Vec<_>>());
+                    }
+                    self.field_number(place, None)
+                }
                 InstKind::Op {
                     op: Op::Extract,
                     args,
@@ -101,6 +110,14 @@ impl Subject<'_> {
             }
         }
         found
+    }
+
+    /// Whether something is computed of a vector as a whole.
+    fn is_computed(&self, vector: Value) -> bool {
+        self.shape.statements.iter().any(|s| match &s.inst.kind {
+            InstKind::Op { op, args, .. } => *op != Op::Extract && args.contains(&vector),
+            _another => false,
+        })
     }
 
     /// The number that a load gives, or a component of what it gives.
@@ -184,7 +201,7 @@ impl Subject<'_> {
     }
 
     /// What a value is, if constants say.
-    fn constant_of(&self, value: invar_ir::Value) -> Option<i128> {
+    fn constant_of(&self, value: Value) -> Option<i128> {
         self.run(value, &HashMap::new(), 0)
     }
 

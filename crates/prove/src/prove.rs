@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use invar_ir::text::case::RunCase;
-use invar_ir::{AccessMode, Memory, Requirement, Rule, Span, Value, Verified};
+use invar_ir::{AccessMode, Memory, Requirement, Rule, Span, Verified};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
@@ -12,6 +12,7 @@ use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
 use crate::launch::{Launch, Spelled, run, spelled, spelled_as_written, written};
 use crate::linear::Problem;
 use crate::required;
+use crate::value::Slot;
 
 /// How to prove.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +161,7 @@ pub(crate) struct Session<'s, 'k> {
     options: Options,
     pairs: Vec<Pair>,
     /// By access, values that do not wrap there, and the conditions under which they do not.
-    pub(crate) exact: Vec<BTreeSet<Value>>,
+    pub(crate) exact: Vec<BTreeSet<Slot>>,
     pub(crate) exact_needs: Vec<BTreeSet<Condition>>,
     /// Launches that the author wrote.
     runs: Vec<Launch>,
@@ -181,7 +182,7 @@ pub(crate) struct Session<'s, 'k> {
 
 /// What is known of a kernel under conditions: values that do not wrap, what that needs, and what each goal needs.
 pub(crate) type Known = (
-    Vec<BTreeSet<Value>>,
+    Vec<BTreeSet<Slot>>,
     Vec<BTreeSet<Condition>>,
     BTreeMap<Goal, BTreeSet<Condition>>,
 );

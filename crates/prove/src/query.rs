@@ -112,6 +112,12 @@ impl Query {
         }
     }
 
+    /// What a number is so many times, if it is written as a multiple of that.
+    pub fn quotient(&self, key: &str, of: i128) -> Option<Linear> {
+        let (times, quotient, _) = self.times.get(key)?;
+        (times % of == 0).then(|| Linear::var(*quotient).times(times / of))?
+    }
+
     /// Whether a number is written as so many times another.
     pub fn is_times(&self, key: &str, of: i128) -> bool {
         self.times.get(key).is_some_and(|(times, ..)| *times == of)

@@ -36,6 +36,9 @@ pub enum Val {
     Bool(Formula),
 }
 
+/// A value, or a component of a vector.
+pub type Slot = (Value, Option<u8>);
+
 /// One thread at a place whose loops are in these rounds.
 #[derive(Clone, Debug)]
 pub struct Thread {
@@ -46,11 +49,13 @@ pub struct Thread {
     /// What holds where it is.
     pub path: Vec<Formula>,
     /// Values known not to wrap there.
-    pub exact: BTreeSet<Value>,
+    pub exact: BTreeSet<Slot>,
     /// Whether it is asked of further values whether they wrap.
     pub asks: bool,
-    memo: HashMap<Value, Option<Val>>,
-    busy: HashSet<Value>,
+    /// Which component of vectors is asked for, if one is.
+    pub lane: Option<u8>,
+    memo: HashMap<Slot, Option<Val>>,
+    busy: HashSet<Slot>,
 }
 
 impl Thread {
@@ -62,6 +67,7 @@ impl Thread {
             path: Vec::new(),
             exact: BTreeSet::new(),
             asks: false,
+            lane: None,
             memo: HashMap::new(),
             busy: HashSet::new(),
         }
@@ -69,7 +75,7 @@ impl Thread {
 
     /// What a value was found to be.
     pub fn known(&self, value: Value) -> Option<&Val> {
-        self.memo.get(&value).and_then(Option::as_ref)
+        self.memo.get(&(value, None)).and_then(Option::as_ref)
     }
 }
 
@@ -141,6 +147,17 @@ impl Subject<'_> {
             return Int::constant(1);
         }
         let key = format!("groups.{}", d.name());
+        // Of whole ones there are as many as the threads of the grid are times theirs.
+        if let Some(size) = self.full_size(q, d).as_constant()
+            && let Some(form) = q.quotient(&format!("grid.{}", d.name()), size)
+        {
+            self.grid(q, d);
+            return Int {
+                form,
+                low: 1,
+                high: LARGEST_GRID,
+            };
+        }
         let groups = q.symbol(&key, 1, LARGEST_GRID);
         if q.first_time(&key) {
             let (size, grid) = (self.full_size(q, d), self.grid(q, d));
@@ -379,23 +396,24 @@ impl Subject<'_> {
     fn key(&self, q: &Query, t: &Thread, value: Value, what: &str) -> String {
         let scope = self.scope(q, t, self.uniformity.of(value));
         let loops = self.rounds_key(t, &self.shape.loops_of(value));
+        let lane = t.lane.map_or(String::new(), |lane| format!(".{lane}"));
         // By its number: names may be anything, that of a number without a name too.
-        format!("{scope} %{}{what}{loops}", value.0)
+        format!("{scope} %{}{lane}{what}{loops}", value.0)
     }
 
     /// Any value of its type.
     fn anything(&self, q: &mut Query, t: &Thread, value: Value) -> Option<Val> {
-        match self.kernel.ty(value) {
-            Type::Scalar(Scalar::Bool) => {
+        match self.scalar_of(t, value)? {
+            Scalar::Bool => {
                 let key = self.key(q, t, value, "");
                 Some(Val::Bool(self.truth(q, &key)))
             }
-            Type::Scalar(scalar) if scalar.is_integer() => {
+            scalar if scalar.is_integer() => {
                 let (low, high) = range(scalar);
                 let key = self.key(q, t, value, "");
                 Some(Val::Int(q.symbol(&key, low, high)))
             }
-            _float_or_several => None,
+            _float => None,
         }
     }
 
@@ -410,19 +428,21 @@ impl Subject<'_> {
 
     /// What a value is for a thread.
     pub fn of(&self, q: &mut Query, t: &mut Thread, value: Value) -> Option<Val> {
-        if let Some(known) = t.memo.get(&value) {
+        // A scalar has no components, whichever of a vector is asked for.
+        let lane = t.lane.filter(|_| self.parts(value).is_some());
+        let slot = (value, lane);
+        if let Some(known) = t.memo.get(&slot) {
             return known.clone();
         }
-        if !t.busy.insert(value) {
-            return self.anything(q, t, value);
+        let around = std::mem::replace(&mut t.lane, lane);
+        let is_new = t.busy.insert(slot);
+        let found = is_new.then(|| self.compute(q, t, value)).flatten();
+        let found = found.or_else(|| self.anything(q, t, value));
+        t.lane = around;
+        if is_new {
+            t.busy.remove(&slot);
+            t.memo.insert(slot, found.clone());
         }
-        let found = self.compute(q, t, value);
-        let found = match found {
-            Some(found) => Some(found),
-            None => self.anything(q, t, value),
-        };
-        t.busy.remove(&value);
-        t.memo.insert(value, found.clone());
         found
     }
 
@@ -503,8 +523,8 @@ impl Subject<'_> {
                 number.map(Val::Int)
             }
             InstKind::Load(place) => {
-                let whole = (self.kernel.ty(value), None);
-                self.loaded(q, t, place, whole).map(Val::Int)
+                let part = (self.kernel.ty(value), t.lane.map(i128::from));
+                self.loaded(q, t, place, part).map(Val::Int)
             }
             InstKind::If { condition, .. } => {
                 let yielded = |side: usize| -> Option<Value> {
@@ -656,6 +676,7 @@ impl Subject<'_> {
         {
             let mut before = Thread::new(t.tag, t.rounds.clone());
             before.rounds.insert(id, Round::Same);
+            before.lane = t.lane;
             if let Some(value) = self.of(q, &mut before, *values.get(number)?) {
                 return Some(value);
             }
@@ -784,12 +805,13 @@ impl Subject<'_> {
         if form.as_constant().is_none() {
             let below = Formula::lt(&form, &Linear::constant(least))?;
             let above = Formula::lt(&Linear::constant(most), &form)?;
-            let known = t.exact.contains(&value);
+            let slot = (value, t.lane);
+            let known = t.exact.contains(&slot);
             if !known && t.asks && self.excludes(q, t, Formula::any([below.clone(), above.clone()]))
             {
-                t.exact.insert(value);
+                t.exact.insert(slot);
             }
-            if t.exact.contains(&value) {
+            if t.exact.contains(&slot) {
                 q.say(below.negated());
                 q.say(above.negated());
                 return Some(within);
@@ -968,9 +990,14 @@ impl Subject<'_> {
         if let Some(query) = self.asked(q, t, op, imm) {
             return query.map(Val::Int);
         }
-        match self.kernel.ty(value) {
-            Type::Scalar(Scalar::Bool) => self.condition(q, t, value, op, args).map(Val::Bool),
-            Type::Scalar(scalar) if scalar.is_integer() => match op {
+        if t.lane.is_some()
+            && let Some(arranged) = self.arranged(q, t, value, (op, imm, args))
+        {
+            return arranged;
+        }
+        match self.scalar_of(t, value)? {
+            Scalar::Bool => self.condition(q, t, value, op, args).map(Val::Bool),
+            scalar if scalar.is_integer() => match op {
                 Op::Select => {
                     let condition = self.truth_of(q, t, args[2]);
                     let (b, a) = (self.of(q, t, args[0])?, self.of(q, t, args[1])?);
@@ -978,7 +1005,7 @@ impl Subject<'_> {
                 }
                 _arithmetic => self.arithmetic(q, t, value, op, args).map(Val::Int),
             },
-            _float_or_several => None,
+            _float => None,
         }
     }
 
@@ -1084,6 +1111,11 @@ impl Subject<'_> {
                 Val::Int(a) => Formula::ne(&a.form, &Linear::constant(0)),
                 Val::Bool(a) => Some(a),
             },
+            Op::All | Op::Any => self.of_all_components(q, t, op, args[0]),
+            Op::Extract => match self.component(q, t, args)? {
+                Val::Bool(formula) => Some(formula),
+                Val::Int(_) => None,
+            },
             _another => None,
         }
     }
@@ -1139,7 +1171,12 @@ impl Subject<'_> {
                 let a = self.int(q, t, *args.first()?)?;
                 return self.fitted(q, t, value, a.form, (a.low, a.high));
             }
-            Op::Extract => return self.component(q, t, value, args),
+            Op::Extract => {
+                return match self.component(q, t, args)? {
+                    Val::Int(int) => Some(int),
+                    Val::Bool(_) => None,
+                };
+            }
             _another => {}
         }
         let a = self.int(q, t, *args.first()?)?;
@@ -1152,6 +1189,11 @@ impl Subject<'_> {
                 });
             }
             Op::Neg => return self.fitted(q, t, value, a.form.times(-1)?, (-a.high, -a.low)),
+            Op::Abs => return self.distance(q, t, value, &a, &Int::constant(0)),
+            Op::Popcount | Op::Clz | Op::Ctz => {
+                let key = self.key(q, t, value, "");
+                return Some(q.symbol(&key, 0, scalar.bits().into()));
+            }
             _another => {}
         }
         let b = self.int(q, t, *args.get(1)?)?;
@@ -1187,7 +1229,18 @@ impl Subject<'_> {
                 let raised = self.lesser_or_greater(q, t, value, (false, &a, &b))?;
                 self.lesser_or_greater(q, t, value, (true, &raised, &high))
             }
-            Op::SubSat if least == 0 => {
+            Op::AbsDiff => self.distance(q, t, value, &a, &b),
+            Op::AddSat => {
+                let bounds = (a.low + b.low, a.high + b.high);
+                let form = a.form.plus(1, &b.form)?;
+                self.saturated(q, t, value, form, bounds)
+            }
+            Op::SubSat if least < 0 => {
+                let bounds = (a.low - b.high, a.high - b.low);
+                let form = a.form.plus(-1, &b.form)?;
+                self.saturated(q, t, value, form, bounds)
+            }
+            Op::SubSat => {
                 let difference = Int {
                     form: a.form.plus(-1, &b.form)?,
                     low: 0,
@@ -1224,82 +1277,51 @@ impl Subject<'_> {
         }
     }
 
-    /// A component of a vector that is loaded, or made of scalars here; or what one of these becomes by one operation.
-    fn component(
+    /// How far two numbers are apart, as bits of the type (`abs`, `abs_diff`).
+    fn distance(
         &self,
         q: &mut Query,
         t: &mut Thread,
         value: Value,
-        args: &[Value],
+        a: &Int,
+        b: &Int,
     ) -> Option<Int> {
-        let index = self.int(q, t, args[1])?.as_constant()?;
-        let Some(InstKind::Op {
-            op: op @ (Op::Cast | Op::AsType | Op::Add | Op::Sub),
-            args: operands,
-            ..
-        }) = self.shape.defining(args[0])
-        else {
-            return self.part_of(q, t, args[0], index);
+        let between = |from: &Int, to: &Int| {
+            let int = Int {
+                form: to.form.plus(-1, &from.form)?,
+                low: to.low - from.high,
+                high: to.high - from.low,
+            };
+            Some(Val::Int(int))
         };
-        let parts = |v: &Value| match self.kernel.ty(*v) {
-            Type::Vector(_, count) => Some(i128::from(count)),
-            _no_vector => None,
-        };
-        let count = parts(&args[0])?;
-        if !(0..count).contains(&index) {
-            return Some(Int::constant(0));
-        }
-        if !operands.iter().all(|v| parts(v) == Some(count)) {
+        let condition = Formula::le(&b.form, &a.form)?;
+        let (up, down) = (between(b, a)?, between(a, b)?);
+        let Some(Val::Int(int)) = self.choice(q, t, value, condition, up, down) else {
             return None;
-        }
-        let a = self.part_of(q, t, operands[0], index)?;
-        let (form, bounds) = match (op, operands.get(1)) {
-            (Op::Add, Some(b)) => {
-                let b = self.part_of(q, t, *b, index)?;
-                let bounds = (a.low + b.low, a.high + b.high);
-                (a.form.plus(1, &b.form)?, bounds)
-            }
-            (Op::Sub, Some(b)) => {
-                let b = self.part_of(q, t, *b, index)?;
-                let bounds = (a.low - b.high, a.high - b.low);
-                (a.form.plus(-1, &b.form)?, bounds)
-            }
-            (_same_number, _) => (a.form, (a.low, a.high)),
         };
-        self.fitted(q, t, value, form, bounds)
+        self.fitted(q, t, value, int.form, (0, int.high.max(0)))
     }
 
-    /// A component of a vector that is loaded, or made of scalars here.
-    fn part_of(&self, q: &mut Query, t: &mut Thread, vector: Value, index: i128) -> Option<Int> {
-        let parts = match self.shape.defining(vector)? {
-            InstKind::Load(place) => {
-                return self.loaded(q, t, place, (self.kernel.ty(vector), Some(index)));
-            }
-            InstKind::Op {
-                op: Op::Construct,
-                args,
-                ..
-            } => args,
-            _another => return None,
-        };
-        let Type::Vector(scalar, count) = self.kernel.ty(vector) else {
-            return None;
-        };
-        let single = |part: &Value| self.kernel.ty(*part) == Type::Scalar(scalar);
-        if !parts.iter().all(single) {
-            return None;
+    /// A number, or the nearest one that the type has.
+    fn saturated(
+        &self,
+        q: &mut Query,
+        t: &Thread,
+        value: Value,
+        form: Linear,
+        (low, high): (i128, i128),
+    ) -> Option<Int> {
+        let (least, most) = range(self.kernel.ty(value).scalar()?);
+        let mut int = Int { form, low, high };
+        if low < least {
+            let end = Int::constant(least);
+            int = self.lesser_or_greater(q, t, value, (false, &int, &end))?;
         }
-        let index = usize::try_from(index).ok()?;
-        if index >= usize::from(count) {
-            return Some(Int::constant(0));
+        if high > most {
+            let end = Int::constant(most);
+            int = self.lesser_or_greater(q, t, value, (true, &int, &end))?;
         }
-        // One scalar stands for all components.
-        let part = if parts.len() == 1 {
-            parts[0]
-        } else {
-            *parts.get(index)?
-        };
-        self.int(q, t, part)
+        Some(int)
     }
 
     fn bitwise(
