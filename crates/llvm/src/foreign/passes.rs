@@ -204,6 +204,7 @@ impl Module {
                     unknown.insert(*function);
                     leave_alone(*function);
                 } else {
+                    unroll::count_tests_in_front(self.context, *function);
                     let is_for_registers = unroll::loops_over_registers(self.context, *function);
                     let takes_long =
                         loops > MOST_LOOPS || unroll::most_ways_out(*function) > MOST_WAYS_OUT;

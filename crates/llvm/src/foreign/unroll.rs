@@ -6,16 +6,20 @@
 //! which the condition of a loop is known lead past the others (`thread.rs`).
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::CStr;
+use std::iter;
 use std::ptr;
 use std::slice;
 
 use inkwell::llvm_sys::core::{
-    LLVMCountStructElementTypes, LLVMGetAllocatedType, LLVMGetBasicBlockTerminator,
-    LLVMGetElementType, LLVMGetFirstBasicBlock, LLVMGetInstructionOpcode, LLVMGetInstructionParent,
-    LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString,
-    LLVMGetMetadata, LLVMGetNextBasicBlock, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor,
-    LLVMGetTypeKind, LLVMIsAMDNode, LLVMMDNodeInContext2, LLVMMDStringInContext2,
-    LLVMMetadataAsValue, LLVMSetMetadata, LLVMStructGetTypeAtIndex, LLVMTypeOf,
+    LLVMConstInt, LLVMConstIntGetZExtValue, LLVMCountStructElementTypes, LLVMGetAllocatedType,
+    LLVMGetBasicBlockTerminator, LLVMGetElementType, LLVMGetFirstBasicBlock,
+    LLVMGetInstructionOpcode, LLVMGetInstructionParent, LLVMGetMDKindIDInContext,
+    LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMGetMetadata,
+    LLVMGetNextBasicBlock, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor, LLVMGetTypeKind,
+    LLVMInt32TypeInContext, LLVMIsAConstantInt, LLVMIsAMDNode, LLVMIsConditional,
+    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
+    LLVMStructGetTypeAtIndex, LLVMTypeOf, LLVMValueAsMetadata,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
@@ -29,7 +33,7 @@ use super::values::for_each;
 /// # Safety
 /// It is a function of the context.
 pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLVMValueRef) -> bool {
-    // SAFETY: the caller's promise; the node that stands for itself is made as LLVM's readers make it.
+    // SAFETY: the caller's promise.
     unsafe {
         let mut has_such = false;
         for_each(function, |inst| {
@@ -45,39 +49,85 @@ pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLV
         }
         let heads = ways_back(function).into_iter().map(|(_, head)| head);
         thread::known_ways(context, function, &heads.collect());
-        let name = c"llvm.loop";
-        let kind = LLVMGetMDKindIDInContext(context, name.as_ptr(), name.to_bytes().len() as u32);
+        let kind = kind_of_notes(context);
         for (back, _) in ways_back(function) {
             // Where a loop was written stands there too, and may go; what the author says stays.
-            if says_how(LLVMGetMetadata(back, kind)) {
-                continue;
+            if says_how(LLVMGetMetadata(back, kind)).is_none() {
+                note(context, back, c"llvm.loop.unroll.full", None);
             }
-            let what = c"llvm.loop.unroll.full";
-            let mut what = LLVMMDStringInContext2(context, what.as_ptr(), what.to_bytes().len());
-            let what = LLVMMDNodeInContext2(context, &mut what, 1);
-            let itself = LLVMTemporaryMDNode(context, ptr::null_mut(), 0);
-            let mut parts = [itself, what];
-            let node = LLVMMDNodeInContext2(context, parts.as_mut_ptr(), parts.len());
-            LLVMMetadataReplaceAllUsesWith(itself, node);
-            LLVMSetMetadata(back, kind, LLVMMetadataAsValue(context, node));
         }
     }
     true
 }
 
-/// Whether what is noted of a loop says whether it is to be written out.
-unsafe fn says_how(note: LLVMValueRef) -> bool {
+/// Adds one to how many rounds of a loop the author says are to be written as one, where the test stands in front:
+/// LLVM counts how often it comes there, and of a loop of so many rounds that is once more. So it sees that it is to
+/// write all of that loop out.
+///
+/// # Safety
+/// It is a function of the context.
+pub(super) unsafe fn count_tests_in_front(context: LLVMContextRef, function: LLVMValueRef) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let kind = kind_of_notes(context);
+        for (back, _) in ways_back(function) {
+            let is_in_front = LLVMGetInstructionOpcode(back) == LLVMOpcode::LLVMBr
+                && LLVMIsConditional(back) == 0;
+            if let Some(Some(rounds)) = says_how(LLVMGetMetadata(back, kind))
+                && is_in_front
+            {
+                note(context, back, c"llvm.loop.unroll.count", Some(rounds + 1));
+            }
+        }
+    }
+}
+
+/// The number of what is noted of loops.
+unsafe fn kind_of_notes(context: LLVMContextRef) -> u32 {
+    let name = c"llvm.loop";
+    // SAFETY: the name has so many bytes.
+    unsafe { LLVMGetMDKindIDInContext(context, name.as_ptr(), name.to_bytes().len() as u32) }
+}
+
+/// Notes of the loop of a jump how it is to be written out, and nothing else.
+unsafe fn note(context: LLVMContextRef, back: LLVMValueRef, what: &CStr, rounds: Option<u64>) {
+    // SAFETY: the node that stands for itself is made as LLVM's readers make it.
+    unsafe {
+        let what = LLVMMDStringInContext2(context, what.as_ptr(), what.to_bytes().len());
+        let rounds = rounds.map(|rounds| {
+            LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), rounds, 0))
+        });
+        let mut how: Vec<_> = iter::once(what).chain(rounds).collect();
+        let how = LLVMMDNodeInContext2(context, how.as_mut_ptr(), how.len());
+        let itself = LLVMTemporaryMDNode(context, ptr::null_mut(), 0);
+        let mut parts = [itself, how];
+        let node = LLVMMDNodeInContext2(context, parts.as_mut_ptr(), parts.len());
+        LLVMMetadataReplaceAllUsesWith(itself, node);
+        LLVMSetMetadata(
+            back,
+            kind_of_notes(context),
+            LLVMMetadataAsValue(context, node),
+        );
+    }
+}
+
+/// Whether what is noted of a loop says how it is to be written out, and then how many rounds as one, if that is said.
+unsafe fn says_how(note: LLVMValueRef) -> Option<Option<u64>> {
     // SAFETY: it is nothing or a node, whose parts are nodes or other metadata; there is room for all.
     unsafe {
-        operands(note).into_iter().any(|part| {
-            let first = operands(part).into_iter().next();
-            first.is_some_and(|first| {
-                let mut length = 0;
-                let text = LLVMGetMDString(first, &mut length);
-                !text.is_null()
-                    && slice::from_raw_parts(text.cast::<u8>(), length as usize)
-                        .starts_with(b"llvm.loop.unroll")
-            })
+        operands(note).into_iter().find_map(|part| {
+            let said = operands(part);
+            let mut length = 0;
+            let text = LLVMGetMDString(*said.first()?, &mut length);
+            if text.is_null() {
+                return None;
+            }
+            let text = slice::from_raw_parts(text.cast::<u8>(), length as usize);
+            let rounds = said.get(1).filter(|rounds| {
+                text == b"llvm.loop.unroll.count" && !LLVMIsAConstantInt(**rounds).is_null()
+            });
+            let rounds = rounds.map(|rounds| LLVMConstIntGetZExtValue(*rounds));
+            text.starts_with(b"llvm.loop.unroll").then_some(rounds)
         })
     }
 }
