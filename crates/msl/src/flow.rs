@@ -249,10 +249,12 @@ impl Translator<'_> {
         self.block(to, context)
     }
 
+    /// Ends the kernel. Of a loop behind which it ends that is a `break`: so such a loop can be one that counts.
     fn end(&mut self, context: &Context) {
-        match context.is_last {
-            true => self.k.yield_(&[]),
-            false => self.k.return_(),
+        match &context.around {
+            Some(around) if around.exits.is_empty() => self.k.break_(&around.carried.clone()),
+            _other if context.is_last => self.k.yield_(&[]),
+            _other => self.k.return_(),
         }
     }
 
@@ -323,7 +325,7 @@ impl Translator<'_> {
         // What is handed on further comes last.
         let key = |place: &usize| (context.targets.contains(place), self.graph.position(*place));
         let Some(first) = places.iter().copied().min_by_key(key) else {
-            self.k.return_();
+            self.end(context);
             return Ok(());
         };
         let values = self.part(places, first, results)?;

@@ -1,6 +1,7 @@
 //! Checks every source of `tests/metal` by what its comments say.
 
-use invar_ir::{Diagnostics, Module};
+use invar_codegen::passes::PassOptions;
+use invar_ir::{Diagnostics, InstKind, Module};
 use invar_msl::{Library, directives, find_clang};
 
 use crate::comments::check_all;
@@ -96,4 +97,29 @@ fn buffers_keep_their_numbers() {
         ];
         assert_eq!(bound, expected);
     }
+}
+
+/// So that everything that knows loops knows those that begin with a thread's place and go on by all threads.
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn loops_that_end_the_kernel_count() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let text = "#include <metal_stdlib>
+         kernel void k(device float *x [[buffer(0)]], constant int &count [[buffer(1)]],
+                       uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+             for (int at = i; at < count; at += n) x[at] = 2 * x[at];
+         }";
+    let module = read("k.metal", text).expect("a kernel");
+    let module = invar_ir::verify(module).expect("it holds").into_module();
+    let passes = ["count-loops-or-ask"];
+    let (module, _) = invar_codegen::passes::run(module, 0, &passes, &PassOptions::default())
+        .expect("there is such a pass");
+    let mut counted = 0;
+    module.kernels[0].for_each_inst(&mut |inst| {
+        counted += usize::from(matches!(inst.kind, InstKind::For { .. }))
+    });
+    assert_eq!(counted, 1, "{module}");
 }
