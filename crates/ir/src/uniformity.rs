@@ -26,7 +26,8 @@
 //! control of the stores since its `alloc`.
 //!
 //! Deliberately absent: relations between values (`i + 1` differs from `i`), with one exception: the
-//! number of a thread in its threadgroup, divided by a multiple of the simdgroup size.
+//! number of a thread in its threadgroup, divided by a multiple of the simdgroup size or asked whether it is less than
+//! one.
 
 use crate::inst::{AtomicOp, Inst, InstKind, Memory, Place, Region, Scope, Step, Value, Values};
 use crate::module::{Access, AddressSpace, Kernel, Module};
@@ -741,7 +742,7 @@ impl<'a> Walk<'a> {
     }
 
     fn op(&mut self, inst: &Inst, op: Op, imm: Imm, args: &Values) {
-        if self.is_simdgroup_number(op, args) {
+        if self.is_simdgroup_number(op, args) || self.is_end_of_simdgroups(op, args) {
             self.seed(inst, Level::Simdgroup);
             return;
         }
@@ -795,6 +796,38 @@ impl<'a> Walk<'a> {
         divisor > 0
             && simdgroup > 0
             && divisor % u64::from(simdgroup) == 0
+            && self.is_thread_number(number, simdgroup)
+    }
+
+    /// Whether this asks on which side of a multiple of the simdgroup size threads' numbers lie, where the threads of
+    /// a simdgroup are all on one (X2).
+    fn is_end_of_simdgroups(&self, op: Op, args: &[Value]) -> bool {
+        let (Some(simdgroup), &[a, b]) = (self.kernel.simdgroup_size, args) else {
+            return false;
+        };
+        let constant = |value| match self.definition(value) {
+            Some(InstKind::Const(constant)) => Some(*constant),
+            _other => None,
+        };
+        let (op, number, end) = match (op, constant(a), constant(b)) {
+            (_, None, Some(end)) => (op, a, end),
+            (Op::Lt, Some(end), None) => (Op::Gt, b, end),
+            (Op::Le, Some(end), None) => (Op::Ge, b, end),
+            (Op::Gt, Some(end), None) => (Op::Lt, b, end),
+            (Op::Ge, Some(end), None) => (Op::Le, b, end),
+            _other => return false,
+        };
+        let is_negative =
+            end.scalar.is_signed_integer() && end.bits >> (end.scalar.bits() - 1) != 0;
+        // The first number on the other side.
+        let first = match op {
+            Op::Lt | Op::Ge => Some(end.bits),
+            Op::Le | Op::Gt => end.bits.checked_add(1),
+            _other_row => None,
+        };
+        !is_negative
+            && simdgroup > 0
+            && first.is_some_and(|first| first % u64::from(simdgroup) == 0)
             && self.is_thread_number(number, simdgroup)
     }
 
