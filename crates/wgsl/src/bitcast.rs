@@ -1,8 +1,9 @@
 //! `bitcast` to vectors of `f16`, which naga reads as one to vectors of `f32`, and from them, which it reads as one
 //! to as many integers of 16 bits: each becomes a call of a function behind the end of the text, or what it takes
-//! does, and the places of what moves are kept. Which are from such vectors the text alone does not say: a caller
+//! does; so does one from such a vector to the same type. The places of what moves are kept. Which are from such vectors the text alone does not say: a caller
 //! finds out by what naga takes.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What stands in the place of something else.
@@ -50,17 +51,38 @@ const BITS: [(&str, [&str; 6], &str); 2] = [
     ),
 ];
 
-/// A bitcast to 32 or 64 bits, which may be from a vector of `f16`.
+/// What a bitcast from a vector of `f16` to the same type is, as [`FUNCTIONS`] has them.
+const SAME: [(&str, &str); 2] = [
+    (
+        "invar_same_vec2h(",
+        "fn invar_same_vec2h(h: vec2<f16>) -> vec2<f16> { return h; }",
+    ),
+    (
+        "invar_same_vec4h(",
+        "fn invar_same_vec4h(h: vec4<f16>) -> vec4<f16> { return h; }",
+    ),
+];
+
+/// What a bitcast that may be from a vector of `f16` becomes if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Becomes {
+    /// One of what that function of [`BITS`] gives.
+    OfBits(usize),
+    /// That function of [`SAME`].
+    Same(usize),
+}
+
+/// A bitcast of 32 or 64 bits, which may be from a vector of `f16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ToBits {
-    /// Which of [`BITS`] takes its argument then.
-    function: usize,
+pub(crate) struct FromHalves {
+    becomes: Becomes,
     /// Where the argument stands.
     pub argument: Range<usize>,
 }
 
-/// The bitcasts of a text that may be from vectors of `f16`, in its order.
-pub(crate) fn to_bits(text: &str) -> Vec<ToBits> {
+/// The bitcasts of a text that may be from vectors of `f16`, in its order: to other types, and, if `same`, to such
+/// vectors too.
+pub(crate) fn from_halves(text: &str, same: bool) -> Vec<FromHalves> {
     let code = without_comments(text);
     let mut all = Vec::new();
     for (at, word) in code.match_indices("bitcast") {
@@ -69,12 +91,15 @@ pub(crate) fn to_bits(text: &str) -> Vec<ToBits> {
             continue;
         };
         let function = BITS.iter().position(|(_, types, _)| types.contains(&&*ty));
+        let becomes = match (function, target(rest)) {
+            (Some(function), _) => Becomes::OfBits(function),
+            (None, Some((function, _))) if same => Becomes::Same(function),
+            (None, _) => continue,
+        };
         let start = at + word.len() + inside;
-        if let Some(function) = function
-            && let Some(length) = closing(&code[start..])
-        {
-            all.push(ToBits {
-                function,
+        if let Some(length) = closing(&code[start..]) {
+            all.push(FromHalves {
+                becomes,
                 argument: start..start + length,
             });
         }
@@ -84,15 +109,26 @@ pub(crate) fn to_bits(text: &str) -> Vec<ToBits> {
 
 /// The text with calls in the places of bitcasts to vectors of `f16`, and of the arguments of those that are known
 /// to be from such vectors; and what was replaced, in the order of the text.
-pub(crate) fn as_naga_knows(text: &str, from_halves: &[ToBits]) -> (String, Vec<Edit>) {
+pub(crate) fn as_naga_knows(text: &str, from_halves: &[FromHalves]) -> (String, Vec<Edit>) {
     let code = without_comments(text);
     let mut edits: Vec<(usize, usize, &str)> = Vec::new();
     let mut used = [false; FUNCTIONS.len()];
     let mut takes = [false; BITS.len()];
-    for ToBits { function, argument } in from_halves {
-        takes[*function] = true;
-        edits.push((argument.start, 0, BITS[*function].0));
-        edits.push((argument.end, 1, "))"));
+    let mut same = [false; SAME.len()];
+    // Where the arguments stand of those that change nothing.
+    let mut stays = BTreeSet::new();
+    for FromHalves { becomes, argument } in from_halves {
+        match *becomes {
+            Becomes::OfBits(function) => {
+                takes[function] = true;
+                edits.push((argument.start, 0, BITS[function].0));
+                edits.push((argument.end, 1, "))"));
+            }
+            Becomes::Same(function) => {
+                same[function] = true;
+                stays.insert(argument.start);
+            }
+        }
     }
     for (at, word) in code.match_indices("bitcast") {
         let before = code[..at].chars().next_back();
@@ -103,6 +139,10 @@ pub(crate) fn as_naga_knows(text: &str, from_halves: &[ToBits]) -> (String, Vec<
             continue;
         };
         let start = at + word.len() + inside;
+        if stays.contains(&start) {
+            edits.push((at, start - at, SAME[number].0));
+            continue;
+        }
         let Some(end) = closing(&code[start..]) else {
             continue;
         };
@@ -123,7 +163,9 @@ pub(crate) fn as_naga_knows(text: &str, from_halves: &[ToBits]) -> (String, Vec<
     let made = made.filter_map(|((.., function), used)| used.then_some(function));
     let taken = BITS.iter().zip(takes);
     let taken = taken.filter_map(|((.., function), takes)| takes.then_some(function));
-    for function in made.chain(taken) {
+    let kept = SAME.iter().zip(same);
+    let kept = kept.filter_map(|((_, function), same)| same.then_some(function));
+    for function in made.chain(taken).chain(kept) {
         out.push('\n');
         out.push_str(function);
     }
@@ -193,12 +235,12 @@ fn without_comments(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Edit, as_naga_knows, to_bits};
+    use super::{Edit, as_naga_knows, from_halves};
 
     #[test]
     fn arguments_that_are_vectors_of_f16_become_calls() {
         let text = "bitcast<vec2u>(bitcast<vec4h>(v)) + bitcast<f16>(a) + bitcast<u32>(b)";
-        let casts = to_bits(text);
+        let casts = from_halves(text, false);
         let arguments: Vec<&str> = casts.iter().map(|c| &text[c.argument.clone()]).collect();
         assert_eq!(arguments, ["bitcast<vec4h>(v)", "b"]);
         let (read, edits) = as_naga_knows(text, &casts[..1]);
@@ -209,6 +251,20 @@ mod tests {
              + bitcast<f16>(a) + bitcast<u32>(b)"
         );
         assert_eq!(edits.len(), 4);
+    }
+
+    #[test]
+    fn bitcasts_that_change_nothing_are_calls() {
+        let text = "bitcast<vec2h>(bitcast<vec2<f16>>(v)) + bitcast<vec2<f16>>(7u)";
+        let casts = from_halves(text, true);
+        let arguments: Vec<&str> = casts.iter().map(|c| &text[c.argument.clone()]).collect();
+        assert_eq!(arguments, ["bitcast<vec2<f16>>(v)", "v", "7u"]);
+        let (read, _) = as_naga_knows(text, &casts[..2]);
+        let (code, _) = read.split_once('\n').expect("functions at the end");
+        assert_eq!(
+            code,
+            "invar_same_vec2h(invar_same_vec2h(v)) + invar_bitcast_vec2h(bitcast<u32>(7u))"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use naga::{
 };
 
 use crate::translate::{Done, Target, Translator};
-use crate::tree::{blocks, root};
+use crate::tree::{blocks, breaks, root};
 use crate::uniformity::{Filter, refuses};
 use crate::value::{Flow, Ptr, Slot, Val};
 use crate::variables::Changed;
@@ -1033,15 +1033,6 @@ fn contains(block: &Block, wanted: &dyn Fn(&Statement) -> bool) -> bool {
     block
         .iter()
         .any(|s| wanted(s) || blocks(s).into_iter().any(|b| contains(b, wanted)))
-}
-
-/// Whether a block leaves the loop whose body it is, by `break`.
-fn breaks(block: &Block) -> bool {
-    block.iter().any(|s| match s {
-        Statement::Break => true,
-        Statement::Switch { .. } | Statement::Loop { .. } => false,
-        nested => blocks(nested).into_iter().any(breaks),
-    })
 }
 
 /// What the end of a block is. A `break` or a `return` is a jump, or ends the region.

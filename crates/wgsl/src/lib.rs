@@ -20,6 +20,7 @@ use naga::{Handle, Override, ShaderStage};
 
 mod advice;
 mod alias;
+mod behind;
 mod bitcast;
 mod depth;
 mod enable;
@@ -43,7 +44,7 @@ mod variables;
 pub use advice::{
     asks_for_order, in_source, in_wgsl, launches_in_wgsl, told, waits, words_of_wgsl,
 };
-use bitcast::ToBits;
+use bitcast::FromHalves;
 use overrides::Overrides;
 use place::Lines;
 pub use simplify::simplified;
@@ -440,6 +441,7 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
     let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
     let checked = pointers::without(&module);
     let checked = neighbours::without(checked.as_ref().unwrap_or(&module)).or(checked);
+    let checked = behind::without(checked.as_ref().unwrap_or(&module)).or(checked);
     let info = Validator::new(flags, Capabilities::all())
         .validate(checked.as_ref().unwrap_or(&module))
         .map_err(|error| {
@@ -479,17 +481,26 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
 
 /// A text that naga does not take as it stands, with as many of its bitcasts as it takes from vectors of `f16`.
 fn with_halves(text: &str, deepest: naga::Span) -> Option<(naga::Module, ModuleInfo, Lines)> {
-    let mut casts = match text.contains("f16") {
-        true => bitcast::to_bits(text),
-        false => Vec::new(),
-    };
+    if !text.contains("f16") {
+        return None;
+    }
+    // Few are to the type that they are from: what each look costs is spent on those last.
+    let with = |same| with_these(text, bitcast::from_halves(text, same), deepest);
+    with(false).or_else(|| with(true))
+}
+
+fn with_these(
+    text: &str,
+    mut casts: Vec<FromHalves>,
+    deepest: naga::Span,
+) -> Option<(naga::Module, ModuleInfo, Lines)> {
     while !casts.is_empty() && casts.len() <= MOST_BITCASTS {
         let lines = Lines::new(text.into(), &casts);
         match checked(&lines, deepest) {
             Ok((module, info)) => return Some((module, info, lines)),
             Err(Wrong { places, .. }) => {
                 // The innermost that it stands in is none.
-                let is_in = |cast: &ToBits| places.iter().any(|at| cast.argument.contains(at));
+                let is_in = |cast: &FromHalves| places.iter().any(|at| cast.argument.contains(at));
                 casts.remove(casts.iter().rposition(is_in)?);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use invar_ir::{Position, SourceId, Span};
 
-use crate::bitcast::{Edit, ToBits};
+use crate::bitcast::{Edit, FromHalves};
 
 /// A shader's text by line.
 pub(crate) struct Lines {
@@ -20,7 +20,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// `from_halves` are the bitcasts that are known to be from vectors of `f16`.
-    pub fn new(text: Arc<str>, from_halves: &[ToBits]) -> Lines {
+    pub fn new(text: Arc<str>, from_halves: &[FromHalves]) -> Lines {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(ends).collect();
         let enabled = crate::enable::as_naga_knows(&text);

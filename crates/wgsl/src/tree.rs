@@ -15,6 +15,15 @@ pub(crate) fn blocks(statement: &Statement) -> Vec<&Block> {
     }
 }
 
+/// Whether a block leaves the loop whose body it is, by `break`.
+pub(crate) fn breaks(block: &Block) -> bool {
+    block.iter().any(|s| match s {
+        Statement::Break => true,
+        Statement::Switch { .. } | Statement::Loop { .. } => false,
+        nested => blocks(nested).into_iter().any(breaks),
+    })
+}
+
 /// The variable or argument at the root of a pointer.
 pub(crate) fn root(function: &Function, mut pointer: Handle<Expression>) -> Option<&Expression> {
     loop {

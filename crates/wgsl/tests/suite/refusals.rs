@@ -125,6 +125,36 @@ fn mistakes_are_told_with_their_line() {
     }
 }
 
+#[test]
+fn lanes_that_are_no_integers_or_no_constants_are_refused() {
+    let with = |call: &str| {
+        format!(
+            "enable subgroups;
+            @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+            fn ends(x: u32) -> u32 {{ loop {{ if x > 1u {{ return x; }} }} }}
+            @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {{
+                y[i] = {call};
+            }}"
+        )
+    };
+    for taken in ["subgroupShuffle(i, i32(i))", "subgroupBroadcast(i, 1)"] {
+        assert!(read("lanes.wgsl", &with(taken)).is_ok(), "{taken}");
+    }
+    for wrong in [
+        "subgroupShuffle(i, 1.5)",
+        "subgroupShuffle(i, vec2i(1))",
+        "subgroupShuffle(i, i == 1u)",
+        "subgroupBroadcast(i, i32(i))",
+        "quadBroadcast(i, 1f)",
+    ] {
+        let (rule, line, message) = refused(&with(wrong));
+        assert_eq!((rule, line), (Rule::TypeMismatch, 5), "{wrong}: {message}");
+    }
+    let (rule, line, message) =
+        refused("fn f(x: u32) -> u32 {\n  loop { if x > 1u { break; } return x; }\n}");
+    assert_eq!((rule, line), (Rule::TypeMismatch, 1), "{message}");
+}
+
 /// Naga says `see msg` at the place of a constant that cannot be.
 #[test]
 fn what_stands_at_a_place_says_something_or_nothing() {
