@@ -108,6 +108,8 @@ pub(crate) enum Point {
     If {
         /// The `if`.
         span: Span,
+        /// Its number in the order of the kernel's instructions.
+        number: u32,
     },
     /// The rounds of a `for`.
     Rounds {
@@ -631,7 +633,10 @@ impl<'a> Walk<'a> {
     }
 
     fn if_(&mut self, inst: &'a Inst, condition: Value, then: &'a Region, otherwise: &'a Region) {
-        let entry = self.point(Point::If { span: inst.span });
+        let entry = self.point(Point::If {
+            span: inst.span,
+            number: self.controls.len() as u32 - 1,
+        });
         self.edge(condition.0, entry);
         self.frames.push(entry);
         let before = self.flow;

@@ -160,11 +160,15 @@ impl<'a> Translator<'a> {
             if !flow.has(Flow::FALLS) || after.is_empty() {
                 return Ok(flow);
             }
-            // Some threads jump: what follows is for the others.
+            // Some threads jump: what follows is for the others, in an `if` that is where the jump is.
+            let jumps = flow.without(Flow::FALLS);
+            let mut places = jumps.codes().filter_map(|code| self.jumps.get(&code));
+            if let Some(place) = places.next().copied() {
+                self.k.set_span(place);
+            }
             let code = self.env[self.exit];
             let none = self.number(0);
             let goes_on = self.op(Op::Eq, &[code, none]);
-            let jumps = flow.without(Flow::FALLS);
             return self.branch(
                 goes_on,
                 |t| {
@@ -337,6 +341,7 @@ impl<'a> Translator<'a> {
     fn jump(&mut self, target: usize) -> Done<Flow> {
         let flow = Flow::jump(target);
         if let Some(code) = flow.only() {
+            self.jumps.insert(code, self.k.span());
             let code = self.number(code);
             self.env.insert(self.exit, code);
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{
     Access, Call, CallId, Const, Diagnostic, Diagnostics, Dim, ElementType, Kernel, KernelBuilder,
-    Memory, Module, Op, Region, Rule, Step, StructId, Type, Value, verify,
+    Memory, Module, Op, Region, Rule, Span, Step, StructId, Type, Value, verify,
 };
 use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{
@@ -93,6 +93,8 @@ pub(crate) struct Translator<'a> {
     pub targets: Vec<Target>,
     /// Holds the code of the jump that is under way, 0 if there is none.
     pub exit: Slot,
+    /// By code, where the jump is that was made last.
+    pub jumps: HashMap<u32, Span>,
     /// Where a part of a chain of `else if`s ends, and the variable that tells whether that was reached.
     pub cut: Option<(&'a Block, Slot)>,
     call: Option<CallId>,
@@ -132,6 +134,7 @@ pub(crate) fn entry(
         frames: Vec::new(),
         targets: Vec::new(),
         exit: Slot(0),
+        jumps: HashMap::new(),
         cut: None,
         call: None,
         private_stores: HashMap::new(),
@@ -520,10 +523,7 @@ impl<'a> Translator<'a> {
             return Err(Diagnostic::error(
                 Rule::LimitExceeded,
                 self.k.span(),
-                format!(
-                    "loops and switches of a function nest more than {} deep",
-                    Flow::MAX_TARGETS
-                ),
+                "loops, switches and calls of functions lie too deep in each other here",
             )
             .help("write the inner ones flatter, or split the shader"));
         }

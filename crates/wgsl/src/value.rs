@@ -124,7 +124,7 @@ pub(crate) enum Index {
 /// What may happen at the end of some statements: the end is reached, or a jump is under way whose
 /// target is further out. With neither, an instruction has ended the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flow(u64);
+pub(crate) struct Flow(u128);
 
 impl Flow {
     /// An instruction has ended the region.
@@ -132,7 +132,7 @@ impl Flow {
     /// The end is reached.
     pub const FALLS: Flow = Flow(1);
     /// How many targets there can be at once.
-    pub const MAX_TARGETS: usize = 63;
+    pub const MAX_TARGETS: usize = 127;
 
     /// A jump to the target of that number is under way.
     pub fn jump(target: usize) -> Flow {
@@ -162,6 +162,6 @@ impl Flow {
 
     /// What can happen, by code.
     pub fn codes(self) -> impl Iterator<Item = u32> {
-        (0..64).filter(move |code| self.0 & (1 << code) != 0)
+        (0..128).filter(move |code| self.0 & (1 << code) != 0)
     }
 }

@@ -1,10 +1,10 @@
 //! X4: what must be reached together is, and what is done together is one thing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Errors;
 use crate::diagnostic::Diagnostic;
-use crate::inst::{Inst, InstKind, Scope, Value};
+use crate::inst::{Inst, InstKind, Region, Scope, Value};
 use crate::module::{AddressSpace, Kernel, Module};
 use crate::rules::Rule;
 use crate::span::Span;
@@ -21,6 +21,7 @@ pub(super) fn check(module: &Module, kernel: &Kernel, errors: &mut Errors) {
         definitions: None,
         found: Vec::new(),
         by_key: HashMap::new(),
+        told: HashSet::new(),
     };
     let mut number = 0;
     kernel.for_each_inst(&mut |inst| {
@@ -48,6 +49,8 @@ struct Check<'a> {
     found: Vec<(Diagnostic, usize)>,
     /// Places in `found` by rule and by what is the reason.
     by_key: HashMap<(Rule, u32), usize>,
+    /// Places of which an error was told, each with what is the reason.
+    told: HashSet<(Span, u32)>,
 }
 
 /// What must be reached together, and by whom.
@@ -109,12 +112,11 @@ impl<'a> Check<'a> {
         };
         let written = self.module.written(inst.span).unwrap_or(name);
         // A `switch` compares what stands in its head.
-        let head = written
-            .strip_prefix("switch")
-            .and_then(|w| w.strip_suffix('{'));
-        let Some(head) = head.map(str::trim) else {
+        let head = written.strip_prefix("switch");
+        let Some((head, _)) = head.and_then(|w| w.split_once('{')) else {
             return written;
         };
+        let head = head.trim();
         let inner = head.strip_prefix('(').and_then(|h| h.strip_suffix(')'));
         inner.unwrap_or(head).to_string()
     }
@@ -138,7 +140,7 @@ impl<'a> Check<'a> {
         let name = self.name(value);
         let message = format!("{what} `{name}` may differ between the threads of a simdgroup");
         let mut error = Diagnostic::error(Rule::OperandNotUniform, inst.span, message);
-        if let Some((Point::If { span }, Some(on))) = reason.points.first() {
+        if let Some((Point::If { span, .. }, Some(on))) = reason.points.first() {
             let (on, construct) = (self.name(*on), self.construct(*span, "if"));
             let label = format!("`{name}` depends on this `{construct}`, and so on `{on}`");
             error = error.and(*span, label);
@@ -158,6 +160,10 @@ impl<'a> Check<'a> {
 
     fn missed(&mut self, inst: &Inst, collective: &Collective, reason: &Reason) {
         let Collective { rule, scope, what } = collective;
+        // What a front end makes of one call waits and asserts: one error says it.
+        if inst.span.source.is_some() && !self.told.insert((inst.span, reason.key)) {
+            return;
+        }
         let scope_name = scope.name();
         // The nearest way out that threads take apart, or else the nearest condition around.
         let (point, on) = reason
@@ -165,7 +171,11 @@ impl<'a> Check<'a> {
             .first()
             .copied()
             .unwrap_or((Point::Meet, None));
-        let on = on.or_else(|| reason.points.iter().find_map(|(_, on)| *on));
+        let jump = self.passed_over(inst, point);
+        // What the threads differ in that take it, and not what is made of that.
+        let is_made = matches!((point, jump), (Point::If { span, .. }, Some((j, _))) if span == j);
+        let further = || reason.points.iter().skip(1).find_map(|(_, on)| *on);
+        let on = on.filter(|_| !is_made).or_else(further);
         let (on, varies) = match on {
             Some(value) => (
                 format!("`{}`", self.name(value)),
@@ -174,8 +184,15 @@ impl<'a> Check<'a> {
             None => ("a condition".to_string(), varies(Level::Varying)),
         };
         let begin = format!("{what} may be missed by threads of the {scope_name}");
+        let taken = |span: Span, name: &str, help: &str| {
+            (
+                format!("some threads `{name}`, and {on} {varies}"),
+                Some((span, format!("the threads that take this `{name}` miss it"))),
+                help.to_string(),
+            )
+        };
         let (why, label, help) = match point {
-            Point::If { span } => {
+            Point::If { span, .. } if jump.is_none() => {
                 let construct = self.construct(span, "if");
                 let article = if construct == "if" { "an" } else { "a" };
                 (
@@ -209,21 +226,11 @@ impl<'a> Check<'a> {
                 Some((span, format!("the rounds of this loop depend on {on}"))),
                 "move it after the loop, or let all threads run as many rounds".to_string(),
             ),
-            Point::Exit { span, name } => (
-                format!("some threads `{name}`, and {on} {varies}"),
-                Some((span, format!("the threads that take this `{name}` miss it"))),
-                match name {
-                    "return" => "let all threads run on, and guard with an `if` only what the \
-                                 returned ones must not do"
-                        .to_string(),
-                    "break" => "move it after the loop, or leave the loop by a condition that is \
-                                the same for all"
-                        .to_string(),
-                    _continue => {
-                        "guard the rest of the round with an `if` that ends before it".to_string()
-                    }
-                },
-            ),
+            Point::Exit { span, name } => taken(span, name, after_exit(name)),
+            Point::If { span, .. } => {
+                let (span, name) = jump.unwrap_or((span, "return"));
+                taken(span, name, after_jump(name))
+            }
             Point::Meet => (
                 "not all of them come here together".to_string(),
                 None,
@@ -235,15 +242,18 @@ impl<'a> Check<'a> {
             error = error.and(span, label);
         }
         // The condition under which threads leave.
-        if let Point::Exit { span, .. } = point
-            && !is_condition(span, reason)
-        {
-            let outer = reason.points[1..]
-                .iter()
-                .find_map(|(point, on)| match point {
-                    Point::If { span } => Some((*span, *on)),
-                    Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
-                });
+        let leaves = match point {
+            Point::Exit { span, .. } => !is_condition(span, reason),
+            Point::If { .. } => jump.is_some(),
+            Point::Meet | Point::Rounds { .. } => false,
+        };
+        if leaves {
+            let is_jump = |span: &Span| jump.is_some_and(|(jump, _)| jump == *span);
+            let mut around = reason.points.iter().filter_map(|(point, on)| match point {
+                Point::If { span, .. } => Some((*span, *on)),
+                Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
+            });
+            let outer = around.find(|(span, _)| !is_jump(span));
             if let Some((span, Some(on))) = outer {
                 let (on, construct) = (self.name(on), self.construct(span, "if"));
                 error = error.and(span, format!("this `{construct}` depends on `{on}`"));
@@ -251,6 +261,68 @@ impl<'a> Check<'a> {
         }
         let error = self.root(error, reason).help(help);
         self.add(reason.key, error);
+    }
+
+    /// The jump behind which an instruction stands that is in an `if` only because a front end has one: what a jump
+    /// passes over is on the side that does not jump, or in an `if` that is where the jump is.
+    fn passed_over(&mut self, inst: &Inst, point: Point) -> Option<(Span, &'static str)> {
+        let Point::If { span, number } = point else {
+            return None;
+        };
+        if let Some(name) = self.jump(span) {
+            return Some((span, name));
+        }
+        let mut count = 0;
+        let mut found = None;
+        self.kernel.for_each_inst(&mut |inst| {
+            if count == number {
+                found = Some(inst);
+            }
+            count += 1;
+        });
+        let sides = found.map(|inst| inst.kind.regions()).unwrap_or_default();
+        let mut jumps = sides.into_iter().filter_map(|side| self.jump_at_end(side));
+        jumps.find(|(jump, _)| jump.call == span.call && self.is_before(*jump, inst.span))
+    }
+
+    /// The jump that a front end has made the end of a region of.
+    fn jump_at_end(&self, region: &Region) -> Option<(Span, &'static str)> {
+        let (last, before) = region.insts.split_last()?;
+        if !matches!(last.kind, InstKind::Yield(_)) {
+            return None;
+        }
+        if let Some(name) = self.jump(last.span) {
+            return Some((last.span, name));
+        }
+        let inner = before
+            .last()
+            .filter(|i| matches!(i.kind, InstKind::If { .. }))?;
+        let mut sides = inner.kind.regions().into_iter();
+        sides.find_map(|side| self.jump_at_end(side))
+    }
+
+    /// Which jump stands at a place.
+    fn jump(&self, span: Span) -> Option<&'static str> {
+        let written = self.module.written(span)?;
+        let end = written.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let word = &written[..end.unwrap_or(written.len())];
+        let known = ["return", "break", "continue"];
+        known.into_iter().find(|k| *k == word)
+    }
+
+    /// Whether a place comes before another in the text of a function, or before the call that leads there.
+    fn is_before(&self, place: Span, mut other: Span) -> bool {
+        while other.call != place.call {
+            let call = other
+                .call
+                .and_then(|id| self.module.calls.get(id.0 as usize));
+            let Some(call) = call else {
+                return false;
+            };
+            other = call.site;
+        }
+        let at = |span: Span| (span.start.line, span.start.column);
+        place.source == other.source && at(place) < at(other)
     }
 
     /// What the author wrote where a front end has an `if` or a `for`.
@@ -301,12 +373,35 @@ impl<'a> Check<'a> {
     }
 }
 
+/// What to do about a way out before what all must reach.
+fn after_exit(name: &str) -> &'static str {
+    match name {
+        "return" => {
+            "let all threads run on, and guard with an `if` only what the returned ones must not do"
+        }
+        "break" => {
+            "move it after the loop, or leave the loop by a condition that is the same for all"
+        }
+        _continue => "guard the rest of the round with an `if` that ends before it",
+    }
+}
+
+/// The same of a jump that a front end has made an `if` of: its `break`s are those of a `switch`.
+fn after_jump(name: &str) -> &'static str {
+    match name {
+        "break" => {
+            "move it after the `switch`, or guard the rest of the case with an `if` that ends before it"
+        }
+        other => after_exit(other),
+    }
+}
+
 /// Whether threads leave where the `if` around is by itself: no author writes two things in one place.
 fn is_condition(exit: Span, reason: &Reason) -> bool {
     let around = reason.points[1..]
         .iter()
         .find_map(|(point, _)| match point {
-            Point::If { span } => Some(*span),
+            Point::If { span, .. } => Some(*span),
             Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
         });
     exit.source.is_some() && around == Some(exit)

@@ -1,6 +1,6 @@
 //! What is not supported is refused with its name and line; nothing panics.
 
-use invar_ir::{Diagnostics, ParamKind, Rule};
+use invar_ir::{Diagnostics, ParamKind, Rule, verify};
 use invar_wgsl::{Shader, read};
 
 fn refused(text: &str) -> (Rule, u32, String) {
@@ -238,11 +238,16 @@ fn calls_that_double_at_every_level_are_refused() {
 
 #[test]
 fn blocks_that_nest_too_deep_are_refused() {
-    let mut text = String::from("@compute @workgroup_size(1) fn main() { var x = 1u;\n");
-    text += &"loop { if x > 3u { break; } ".repeat(40);
-    text += &"}".repeat(40);
-    text += "}";
-    assert_eq!(refused(&text).0, Rule::LimitExceeded);
+    let nested = |count: usize| {
+        let loops = "loop { if x > 3u { break; } ".repeat(count);
+        let ends = "}".repeat(count);
+        format!("@compute @workgroup_size(1) fn main() {{ var x = 1u;\n{loops}{ends}}}")
+    };
+    for count in [31, 32, 63] {
+        let module = read("loops.wgsl", &nested(count)).expect("kernels");
+        assert!(verify(module).is_ok(), "{count}");
+    }
+    assert_eq!(refused(&nested(64)).0, Rule::LimitExceeded);
 }
 
 /// A shader whose kernel is `body`, behind `before`.
