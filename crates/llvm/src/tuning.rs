@@ -5,7 +5,7 @@
 //!
 //! The 146 kernels of which some speak are the spellings of `benches/kernels/variants` and 32 of other kinds, such as
 //! stencils that wrap, pixels of bytes, structures of numbers, scans and norms of rows: their machine code for an AMD
-//! EPYC with AVX-512, and their times on two threads of an Intel Xeon with AVX-512. A number that changes none of them
+//! EPYC with AVX-512, and their times on one of its threads or on two of an Intel Xeon. A number that changes none of them
 //! is for kernels that are not among these.
 //!
 //! Deliberately absent: limits that a proof needs (`guards.rs`), sizes that the processor or a format gives

@@ -325,7 +325,7 @@ fn a_signature_is_that_of_the_kernel() {
     };
     assert!(vectors().finish_as::<(In<[f32; 4]>,)>().is_ok());
     let text = told(vectors().finish_as::<(In<[f32; 2]>,)>().err());
-    assert!(text.contains("no buffer of [f32; 2]"), "{text}");
+    assert!(text.contains("not a buffer of [f32; 2]"), "{text}");
     assert!(vectors().finish_as::<(In<f32>,)>().is_err());
 }
 
