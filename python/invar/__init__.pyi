@@ -1205,8 +1205,9 @@ class Texture:
     shown as the picture.
 
     With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, whose
-    texels are means of what they cover; ``level(1)`` is one of them. With ``samples=4`` the array has the
-    samples of each texel in front, one after the other, of an array those of the first element first.
+    texels are means of what they cover; ``level(1)`` is one of them. Levels of an ``iv.Texture3D`` have half
+    the slices too, which ``dimensions=3`` says: without it slices are elements of an array. With ``samples=4``
+    the array has the samples of each texel in front, one after the other, of an array those of the first element first.
     ``element(1)`` is an element of an array, or a slice, in place. Two views that share texels are refused in a
     launch that writes one of them.
     """
@@ -1222,9 +1223,15 @@ class Texture:
         format: str,
         levels: int | Literal['all'] = 1,
         samples: int = 1,
+        dimensions: Literal[2, 3] = 2,
     ) -> None: ...
     @staticmethod
-    def zeros(shape: tuple[int, ...], format: str, levels: int | Literal['all'] = 1) -> Texture:
+    def zeros(
+        shape: tuple[int, ...],
+        format: str,
+        levels: int | Literal['all'] = 1,
+        dimensions: Literal[2, 3] = 2,
+    ) -> Texture:
         """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``, with so many levels.
         """
     def level(self, level: int) -> Texture:

@@ -27,7 +27,7 @@ _ARRANGEMENTS = {
     "Texture1D": ("texture1d", 1, 1, False), "Texture1DArray": ("texture1d_array", 1, 2, False),
     "Texture2D": ("texture2d", 2, 2, True), "Texture2DArray": ("texture2d_array", 2, 3, True),
     "Texture2DMS": ("texture2d_ms", 0, 3, False), "Texture2DMSArray": ("texture2d_ms_array", 0, 4, False),
-    "Texture3D": ("texture3d", 3, 3, False), "TextureBuffer": ("texture_buffer", 0, 1, False),
+    "Texture3D": ("texture3d", 3, 3, True), "TextureBuffer": ("texture_buffer", 0, 1, False),
     "TextureCube": ("texturecube", 3, 3, True), "TextureCubeArray": ("texturecube_array", 3, 4, True),
     "Depth2D": ("depth2d", 2, 2, True), "Depth2DArray": ("depth2d_array", 2, 3, True),
     "DepthCube": ("depthcube", 3, 3, True), "DepthCubeArray": ("depthcube_array", 3, 4, True),
@@ -54,8 +54,9 @@ class Texture:
     shown as the picture.
 
     With ``levels=3``, or ``"all"`` of them, it is a copy of the array and levels of half its size each, whose
-    texels are means of what they cover; ``level(1)`` is one of them. With ``samples=4`` the array has the
-    samples of each texel in front, one after the other, of an array those of the first element first.
+    texels are means of what they cover; ``level(1)`` is one of them. Levels of an ``iv.Texture3D`` have half
+    the slices too, which ``dimensions=3`` says: without it slices are elements of an array. With ``samples=4``
+    the array has the samples of each texel in front, one after the other, of an array those of the first element first.
     ``element(1)`` is an element of an array, or a slice, in place. Two views that share texels are refused in a
     launch that writes one of them.
     """
@@ -73,7 +74,14 @@ class Texture:
     #: Samples of a texel.
     samples: int
 
-    def __init__(self, x: Any, format: str, levels: int | Literal["all"] = 1, samples: int = 1):
+    def __init__(
+        self,
+        x: Any,
+        format: str,
+        levels: int | Literal["all"] = 1,
+        samples: int = 1,
+        dimensions: Literal[2, 3] = 2,
+    ):
         where = "the picture"
         array = _host.array_of(where, x)
         stored, codes, _ = _texels(format, 1, 1, 1)
@@ -94,6 +102,7 @@ class Texture:
         _texels(format, width, height, depth)
         self._array, self.format = array, format
         self.width, self.height, self.depth, self.levels = width, height, depth, 1
+        self._is_volume = _volume(dimensions, samples, array.shape, len(extents))
         self.samples = self._several(samples)
         #: The codes of all levels.
         self._memory = array
@@ -103,7 +112,12 @@ class Texture:
             self.fill_levels()
 
     @staticmethod
-    def zeros(shape: tuple[int, ...], format: str, levels: int | Literal["all"] = 1) -> Texture:
+    def zeros(
+        shape: tuple[int, ...],
+        format: str,
+        levels: int | Literal["all"] = 1,
+        dimensions: Literal[2, 3] = 2,
+    ) -> Texture:
         """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``, with so many levels."""
         stored, codes, _ = _texels(format, 1, 1, 1)
         try:
@@ -116,7 +130,8 @@ class Texture:
         depth, height, width = ((1, 1) + extents)[-3:]
         _texels(format, width, height, depth)
         inner = (codes,) if codes > 1 else ()
-        texture = Texture(np.zeros((*extents, *inner), _types.type_named(stored).numpy()), format)
+        zeros = np.zeros((*extents, *inner), _types.type_named(stored).numpy())
+        texture = Texture(zeros, format, dimensions=dimensions)
         if levels != 1:
             texture._with_levels(levels)
         return texture
@@ -138,22 +153,23 @@ class Texture:
     def _with_levels(self, levels):
         """Gives it memory of zeros for so many levels."""
         if levels == "all":
-            levels = max(self.width, self.height).bit_length()
+            slices = self.depth if self._is_volume else 1
+            levels = max(self.width, self.height, slices).bit_length()
         if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)) or levels < 0:
             raise ArgumentError(f'levels={levels!r}: write how many, or "all"')
         if levels != 1 and self.samples != 1:
             raise ArgumentError(f"levels={levels}: a texture with {self.samples} samples of each texel has one level")
-        _texels(self.format, self.width, self.height, self.depth, int(levels))
+        _texels(self.format, self.width, self.height, self.depth, int(levels), 1, self._is_volume)
         self.levels = int(levels)
         sizes = [math.prod(self._level_shape(level)) for level in range(self.levels)]
         self._memory = np.zeros(sum(sizes), self._array.dtype)
         self._array = self._view(0)
 
     def _level_shape(self, level):
-        """The shape of a level's array: that of the first, with other rows and columns."""
+        """The shape of a level's array: that of the first, with other rows and columns, and slices of a volume."""
         first = self._array.shape
         texels = len(first) - len(self._inner)
-        rows = max(0, texels - 2)
+        rows = max(0, texels - (3 if self._is_volume else 2))
         return (*first[:rows], *(max(n >> level, 1) for n in first[rows:texels]), *self._inner)
 
     def _view(self, level):
@@ -175,12 +191,14 @@ class Texture:
     def level(self, level: int) -> Texture:
         """One level of it, in place: a texture of one level."""
         level = self._numbered("level", level, self.levels)
-        return Texture(self._view(level), self.format, samples=self.samples)
+        dimensions = 3 if self._is_volume else 2
+        return Texture(self._view(level), self.format, samples=self.samples, dimensions=dimensions)
 
     def element(self, element: int, level: int = 0) -> Texture:
         """One element of an array, or a slice, in place: a texture of one level."""
-        first = self._numbered("element", element, self.depth // self.samples) * self.samples
-        whole = self.level(level)._array
+        of_level = self.level(level)
+        first = self._numbered("element", element, of_level.depth // self.samples) * self.samples
+        whole = of_level._array
         if whole.ndim - len(self._inner) < 3:
             return Texture(whole, self.format)
         return Texture(whole[first : first + self.samples], self.format, samples=self.samples)
@@ -204,7 +222,9 @@ class Texture:
         try:
             filled = _invar.fill_levels(self._size(), self._memory.tobytes())
         except ValueError as e:
-            how = f'iv.Texture.zeros({self._array.shape[:2]}, "{self.format}", levels={self.levels})'
+            extents = self._array.shape[: self._array.ndim - len(self._inner)]
+            volume = ", dimensions=3" if self._is_volume else ""
+            how = f'iv.Texture.zeros({extents}, "{self.format}", levels={self.levels}{volume})'
             raise ArgumentError(f"{e}, as in t = {how}; t.level(1).numpy()[...] = ...") from None
         self._memory.reshape(-1)[...] = np.frombuffer(filled, self._memory.dtype)
 
@@ -221,12 +241,13 @@ class Texture:
 
     def _size(self):
         """Its format and size as the extension takes them."""
-        return (self.format, self.width, self.height, self.depth // self.samples, self.levels, self.samples)
+        depth = self.depth // self.samples
+        return (self.format, self.width, self.height, depth, self.levels, self.samples, self._is_volume)
 
     def _size_as(self, is_of_rows):
         """The same as an argument: for an array of textures of one row its rows are the elements."""
         if is_of_rows and self.depth == 1:
-            return (self.format, self.width, 1, self.height, self.levels, self.samples)
+            return (self.format, self.width, 1, self.height, self.levels, self.samples, False)
         return self._size()
 
     def _repr_png_(self):
@@ -234,14 +255,25 @@ class Texture:
         return None if picture is None else _png(picture)
 
 
-def _texels(format, width, height, depth, levels=1, samples=1):
+def _volume(dimensions, samples, shape, found):
+    """Whether a texture of an array of that shape, with so many extents, has three dimensions."""
+    if isinstance(dimensions, bool) or dimensions not in (2, 3):
+        raise ArgumentError(f"dimensions={dimensions!r}: write 3 of a volume, and 2 of all others")
+    if dimensions == 3 and found != 3:
+        raise ArgumentError(f"dimensions=3: an array of shape {shape} has no slices: write (depth, height, width)")
+    if dimensions == 3 and samples != 1:
+        raise ArgumentError(f"dimensions=3: a volume has one sample of each texel, not {samples}")
+    return dimensions == 3
+
+
+def _texels(format, width, height, depth, levels=1, samples=1, is_volume=False):
     """What texels of a format are made of; refuses formats and sizes that no texture has."""
     if not isinstance(format, str):
         raise ArgumentError(f"{format!r} is not a pixel format: write its name, such as \"rgba8unorm\"")
     if any(not 0 <= n < 1 << 32 for n in (width, height, depth, levels)):
         raise ArgumentError(f"there is no texture of {width}x{height}x{depth}")
     try:
-        return _invar.texels((format, width, height, depth, levels, samples))
+        return _invar.texels((format, width, height, depth, levels, samples, is_volume))
     except ValueError as e:
         raise ArgumentError(str(e)) from None
 
@@ -473,7 +505,7 @@ class KernelTexture(_Still):
         ``iv.Sampler``: ``filter``, ``edges``, ``coordinates``, ``border``, and where there is a level, an ``f32``,
         ``mip``, which says what one between two levels means. A sampler says all of it instead. ``offset`` is so
         many texels further along each axis; ``gradient=((ax, ay), (bx, by))``, how much coordinates change from a
-        sample to its neighbours, leads to a level."""
+        sample to its neighbours, leads to a level; of three coordinates it has as many numbers."""
         return self._sampled("sample", at, sampler, words, offset, level, gradient)
 
     def gather(self, *at, component="x", sampler=None, offset=(), **words):
@@ -502,18 +534,20 @@ class KernelTexture(_Still):
     array_size = _query("array_size", "Elements of an array")
     levels = _query("levels", "Levels")
 
-    def size(self, level: Index) -> tuple[Any, Any]:
-        """Width and height of a level, as ``u32``; 0 of one that is not there."""
+    def size(self, level: Index) -> tuple[Any, ...]:
+        """Width and height of a level, and of three dimensions its depth, as ``u32``; 0 of one that is not there."""
         self._has_levels()
         at = [index_value(level)]
-        return self._made("width", at), self._made("height", at)
+        of = ("width", "height", "depth") if self.type.maker.dimension == "texture3d" else ("width", "height")
+        return tuple(self._made(name, at) for name in of)
 
     def _sampled(self, function, at, sampler, words, offset, level=None, gradient=None, component=0):
         """A sample, or what is made of one; where one compares, the last coordinate is what with."""
         by = self._by(function, sampler, words)
-        if gradient is not None:
-            level = self._gradient(gradient, level)
-        if level is not None and sampler is None and words.get("mip", "none") == "none":
+        if gradient is not None and level is not None:
+            raise _trace.error(f"`{self.name}.sample()` takes a level or a gradient, which leads to one")
+        of_first = gradient is None and level is None
+        if not of_first and sampler is None and words.get("mip", "none") == "none":
             raise _trace.error(f'`{self.name}.{function}()` of a level takes mip="nearest" or "linear"')
         reference = []
         if function.endswith("compare"):
@@ -526,6 +560,8 @@ class KernelTexture(_Still):
             *at, last = at
             reference = [to_type(last, F32, f"the reference of `{self.name}`")]
         place = self._place(function, at)
+        if gradient is not None:
+            place.append(self._gradient(gradient, place))
         if level is not None:
             self._has_levels()
             place.append(to_type(level, F32, f"the level of `{self.name}`"))
@@ -565,18 +601,23 @@ class KernelTexture(_Still):
             )
         return [*map(int, numbers), *[0] * (3 - len(numbers))]
 
-    def _gradient(self, gradient, level):
-        """The level that gradients lead to."""
-        if level is not None:
-            raise _trace.error(f"`{self.name}.sample()` takes a level or a gradient, which leads to one")
-        if self.type.maker.dimension not in ("texture2d", "texture2d_array", "depth2d", "depth2d_array"):
-            raise _trace.error(f"`{self.name}` is a {self.type.maker.name}, which is not sampled with gradients")
+    def _gradient(self, gradient, place):
+        """The level that gradients of a sample at a place lead to."""
+        maker = self.type.maker
+        if not maker.has_levels:
+            raise _trace.error(f"`{self.name}` is a {maker.name}, which is not sampled with gradients")
         try:
-            (ax, ay), (bx, by) = gradient
-        except (TypeError, ValueError):
-            raise _trace.error(f"gradient={gradient!r}: write ((ax, ay), (bx, by))") from None
-        a, b = ([to_type(x, F32, f"a gradient of `{self.name}`").id for x in pair] for pair in ((ax, ay), (bx, by)))
-        return made("texture_gradient_level", self.handle, a, b)
+            changes = [tuple(change) for change in gradient]
+        except TypeError:
+            changes = []
+        if [len(change) for change in changes] != [maker.axes] * 2:
+            shown = "((ax, ay), (bx, by))" if maker.axes == 2 else "((ax, ay, az), (bx, by, bz))"
+            raise _trace.error(f"gradient={gradient!r}: write {shown}")
+        what = f"a gradient of `{self.name}`"
+        numbers = [[to_type(x, F32, what) for x in change] for change in changes]
+        self._here([x for change in [place, *numbers] for x in change])
+        ids = [[x.id for x in change] for change in [place[: maker.axes], *numbers]]
+        return made("texture_gradient_level", self.handle, *ids)
 
     def _atomic(self, name, at, count):
         """An atomic on a texel: its coordinates and then so many values."""

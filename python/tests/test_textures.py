@@ -455,3 +455,173 @@ def test_a_variable_of_a_shader_may_be_called_constants():
     assert [*y] == [7]
     kernel[iv.threadgroups(1)].prepare(constants=np.array([5, 4], np.uint32), y=y)()
     assert [*y] == [9]
+
+
+def of_axis(u, n):
+    """The two places of a linear sample along an axis clamped to its edges, and how much of the second."""
+    x = u * n - 0.5
+    base = int(np.floor(x))
+    return min(max(base, 0), n - 1), min(max(base + 1, 0), n - 1), x - base
+
+
+def of_volume(texels, u, v, w):
+    """A linear sample of a volume, in double precision."""
+    (z0, z1, c), (y0, y1, b), (x0, x1, a) = (of_axis(p, n) for p, n in zip((w, v, u), texels.shape))
+    total = 0.0
+    for z, wz in ((z0, 1 - c), (z1, c)):
+        for y, wy in ((y0, 1 - b), (y1, b)):
+            for x, wx in ((x0, 1 - a), (x1, a)):
+                total += wz * wy * wx * texels[z, y, x]
+    return total
+
+
+def between_levels(of_level, count, lod):
+    """A sample between two levels."""
+    lod = min(max(lod, 0.0), count - 1)
+    first = int(np.floor(lod))
+    a, b = of_level(first), of_level(min(first + 1, count - 1))
+    return a + (lod - first) * (b - a)
+
+
+def halved(texels):
+    """The next level of a volume: the integral over the box of each texel, in double precision."""
+    for axis, n in enumerate(texels.shape):
+        m = max(n // 2, 1)
+        edges = np.linspace(0, n, m + 1)
+        shares = np.array([[max(0.0, min(j + 1, edges[i + 1]) - max(j, edges[i])) for j in range(n)] for i in range(m)])
+        texels = np.moveaxis(np.tensordot(shares / (n / m), texels, axes=(1, axis)), 0, axis)
+    return texels
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_levels_of_volumes_are_what_double_precision_gives(device):
+    @iv.kernel
+    def look(
+        t: iv.Texture3D[iv.f32, "sample"],
+        at: iv.Buffer[iv.f32],
+        out: iv.Buffer[iv.f32],
+        sizes: iv.Buffer[iv.u32],
+        n: iv.Scalar[iv.u32],
+    ):
+        i = iv.thread_position_in_grid("x")
+        if i < n:
+            u, v, w, lod = at[4 * i], at[4 * i + 1], at[4 * i + 2], at[4 * i + 3]
+            out[2 * i] = t.sample(u, v, w, level=lod, filter="linear", mip="linear").x
+            graded = t.sample(u, v, w, gradient=((lod, 0.1, 0.05), (0.0, lod, 0.2)), filter="linear", mip="linear")
+            out[2 * i + 1] = graded.x
+            width, height, depth = t.size(i)
+            sizes[i] = width * 10000 + height * 100 + depth + t.levels * 1000000
+    random = np.random.default_rng(7)
+    for shape in ((8, 4, 6), (5, 7, 3), (1, 2, 9)):
+        texels = random.random(shape, np.float32)
+        volume = iv.Texture(texels, "r32float", levels="all", dimensions=3)
+        levels = [texels.astype(np.float64)]
+        while max(levels[-1].shape) > 1:
+            levels.append(halved(levels[-1]))
+        assert volume.levels == len(levels) == max(shape).bit_length()
+        for number, level in enumerate(levels):
+            assert volume.level(number).numpy().shape == level.shape
+            np.testing.assert_allclose(volume.level(number).numpy(), level, rtol=0, atol=1e-6)
+        assert volume.element(level.shape[0] - 1, level=len(levels) - 1).depth == 1
+        count = 64
+        at = random.random((count, 4), np.float32)
+        at[:, 3] *= 4
+        out, sizes = np.zeros((count, 2), np.float32), np.zeros(count, np.uint32)
+        look[count, 32](volume, at.reshape(-1), out.reshape(-1), sizes, count, device=device)
+        depth, height, width = shape
+        for (u, v, w, lod), (sampled, graded) in zip(at.astype(np.float64), out):
+            of_level = lambda l: of_volume(levels[l], u, v, w)
+            assert abs(sampled - between_levels(of_level, len(levels), lod)) < 1e-4
+            a = (lod * width) ** 2 + (0.1 * height) ** 2 + (0.05 * depth) ** 2
+            b = (lod * height) ** 2 + (0.2 * depth) ** 2
+            assert abs(graded - between_levels(of_level, len(levels), np.log2(max(a, b)) / 2)) < 1e-4
+        expected = [len(levels) * 1000000 + l.shape[2] * 10000 + l.shape[1] * 100 + l.shape[0] for l in levels]
+        assert sizes[: len(levels)].tolist() == expected
+        assert sizes[len(levels)] == len(levels) * 1000000
+
+
+#: The rows of "Cube Map Face Selection" in the Vulkan specification: across, down and along of (x, y, z).
+FACES = [
+    (lambda x, y, z: (-z, -y, x)), (lambda x, y, z: (z, -y, -x)), (lambda x, y, z: (x, z, y)),
+    (lambda x, y, z: (x, -z, -y)), (lambda x, y, z: (x, -y, z)), (lambda x, y, z: (-x, -y, -z)),
+]  # fmt: skip
+
+
+def face_of(direction):
+    """The face that a direction leads to, and the place on it."""
+    axis = max((2, 1, 0), key=lambda i: abs(direction[i]))
+    face = 2 * axis + (direction[axis] < 0)
+    across, down, along = FACES[face](*direction)
+    return face, across / along / 2 + 0.5, down / along / 2 + 0.5
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_of_cubes_are_what_double_precision_gives(device):
+    @iv.kernel
+    def look(t: iv.TextureCube[iv.f32, "sample"], at: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32], n: iv.Scalar[iv.u32]):
+        i = iv.thread_position_in_grid("x")
+        if i < n:
+            v = [at[9 * i + j] for j in range(9)]
+            # Each level has one value: what is sampled says the level.
+            out[i] = t.sample(*v[:3], gradient=(v[3:6], v[6:]), filter="linear", mip="linear").x
+
+    levels = 6
+    cube = iv.Texture.zeros((6, 32, 32), "r32float", levels=levels)
+    for level in range(levels):
+        cube.level(level).numpy()[...] = level
+    random = np.random.default_rng(8)
+    count = 256
+    at = random.normal(size=(count, 3, 3)).astype(np.float32)
+    at[:, 1:] *= np.exp2(random.uniform(-7, 1, size=(count, 1, 1))).astype(np.float32)
+    out = np.zeros(count, np.float32)
+    look[count, 32](cube, at.reshape(-1), out, count, device=device)
+    chosen = set()
+    for (direction, *changes), found in zip(at.astype(np.float64), out):
+        face, *place = face_of(direction)
+        squares = []
+        for change in changes:
+            # How the place on the same face changes, as a difference so small that it is a derivative.
+            step = 1e-7
+            across, down, along = FACES[face](*(direction + step * change))
+            moved = np.array([across / along / 2 + 0.5, down / along / 2 + 0.5]) - place
+            squares.append(np.sum((moved / step * 32) ** 2))
+        lod = min(max(np.log2(max(squares)) / 2, 0), levels - 1)
+        assert abs(found - lod) < 1e-3, (direction, changes)
+        chosen.add(int(found))
+    assert chosen >= {0, 1, 2, 3, 4, 5}
+
+
+def test_volumes_say_that_they_are():
+    with pytest.raises(iv.ArgumentError, match=r"dimensions=3: an array of shape \(2, 2\) has no slices"):
+        iv.Texture.zeros((2, 2), "r8unorm", dimensions=3)
+    with pytest.raises(iv.ArgumentError, match="dimensions=4: write 3"):
+        iv.Texture.zeros((2, 2), "r8unorm", dimensions=4)
+    with pytest.raises(iv.ArgumentError, match="a texture of 1x2x4 has 1 to 3 levels, not 4"):
+        iv.Texture.zeros((4, 2, 1), "r8unorm", levels=4, dimensions=3)
+    with pytest.raises(iv.ArgumentError, match=r"zeros\(\(2, 2, 2\), \"r8uint\", levels=2, dimensions=3\)"):
+        iv.Texture(np.zeros((2, 2, 2), np.uint8), "r8uint", levels=2, dimensions=3)
+    assert iv.Texture.zeros((8, 2, 2), "r8unorm", levels="all").levels == 2
+    assert "write ((ax, ay, az), (bx, by, bz))" in refused_sample(iv.Texture3D, ((0, 1), (1, 0)))
+    assert "write ((ax, ay), (bx, by))" in refused_sample(iv.Texture2D, ((0, 1, 2), (1, 0, 2)))
+    assert "is not sampled with gradients" in refused_sample(iv.Texture1D, ((0,), (1,)))
+
+    @iv.kernel
+    def read(t: iv.Texture3D[iv.f32, "read"], out: iv.Buffer[iv.f32x4]):
+        out[0] = t.read(0, 0, 0, level=1)
+
+    array = iv.Texture.zeros((2, 2, 2), "r8unorm", levels=2)
+    with pytest.raises(iv.ArgumentError, match="has 2 slices in each of 2 levels, and is not a volume"):
+        read[1, 1](array, np.zeros(4, np.float32))
+
+
+def refused_sample(maker, gradient):
+    """Why a kernel that samples so is refused."""
+    count = {"Texture1D": 1, "Texture2D": 2}.get(maker.name, 3)
+
+    @iv.kernel
+    def k(t: maker[iv.f32, "sample"], out: iv.Buffer[iv.f32x4]):
+        out[0] = t.sample(*[0.5] * count, gradient=gradient, mip="linear")
+
+    with pytest.raises(iv.Error) as error:
+        k.ir  # noqa: B018
+    return str(error.value)

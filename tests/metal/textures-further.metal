@@ -40,6 +40,25 @@ kernel void levels(texture2d<float> picture [[texture(0)]], texture2d_array<floa
 //   y = zeros(5)) grid(1) threadgroup(1)
 //   -> y == [30, 2, 20, 15, 12]
 
+// Levels of a volume have half the slices; gradients of three numbers lead to one, and those of a direction.
+kernel void volumes(texture3d<float> deep [[texture(0)]], texture3d<float, access::write> made [[texture(1)]],
+                    texturecube<float> sky [[texture(2)]], depthcube_array<float> shadows [[texture(3)]],
+                    device float *y [[buffer(0)]]) {
+    constexpr sampler nearest(mip_filter::nearest);
+    constexpr sampler nearer(mip_filter::nearest, compare_func::less);
+    y[0] = deep.read(uint3(0, 0, 1), 1).x;
+    y[1] = deep.get_depth(1) * 10 + deep.get_num_mip_levels();
+    y[2] = deep.sample(nearest, float3(0.5), level(2)).x;
+    y[3] = deep.sample(nearest, float3(0.5), gradient3d(float3(0, 0, 0.5), float3(0))).x;
+    y[4] = sky.sample(nearest, float3(1, 0, 0), gradientcube(float3(0, 1, 0), float3(0))).x;
+    y[5] = shadows.sample_compare(nearer, float3(1, 0, 0), 1, 53.5f, gradientcube(float3(0, 4, 0), float3(0)));
+    y[6] = shadows.sample_compare(nearer, float3(1, 0, 0), 1, 54.5f, gradientcube(float3(0, 4, 0), float3(0)));
+    made.write(float4(9), uint3(0, 0, 1), 1);
+}
+// run: @volumes(deep = texture3d(r32float, 1, 1, 4, levels 3, [1, 2, 3, 4, 5, 6, 7]), made = texture3d(r32float, 1, 1, 4, levels 2),
+//   sky = texture(r32float, 4, 4, 6, levels 3, iota(126)), shadows = texture(depth32float, 2, 2, 12, levels 2, iota(60)), y = zeros(7)) grid(1) threadgroup(1)
+//   -> y == [6, 23, 7, 6, 99, 1, 0], made == [0, 0, 0, 0, 0, 9]
+
 kernel void cubes(texturecube<float> sky [[texture(0)]], texturecube_array<uint> skies [[texture(1)]],
                   depthcube<float> shadow [[texture(2)]], depthcube_array<float> shadows [[texture(3)]],
                   depth2d_array<float> maps [[texture(4)]], texture1d_array<int> rows [[texture(5)]],

@@ -117,7 +117,7 @@ fn counts_up(@builtin(local_invocation_index) i: u32) {
 }
 // run: @counts_up(counts = texture(r32uint, 3, 1)) groups(1) -> counts == [4, 4, 7]
 
-// Textures of one and three dimensions have one level: what is loaded from another is out of bounds.
+// A texture of one dimension has one level: what is loaded from another is out of bounds.
 @compute @workgroup_size(1)
 fn one_level() {
   y[0] = u32(textureLoad(volume, vec3i(0, 0, 1), y[3]).x);
@@ -134,6 +134,23 @@ fn other_levels() {
 }
 // run: @other_levels(volume = texture(r8sint, 1, 1, 2, [5, 6]), line = texture(r32float, 3, 1, [7, 8, 9]), y = fill(4, 2))
 //   groups(1) -> y == [0, 0, 2, 2]
+
+@group(0) @binding(15) var deeper: texture_3d<f32>;
+@group(0) @binding(16) var skies: texture_cube_array<f32>;
+
+// A volume has levels of half the slices, too.
+@compute @workgroup_size(1)
+fn levels_of_volumes() {
+  y[0] = u32(textureLoad(deeper, vec3u(0, 0, 1), 1).x);
+  y[1] = textureDimensions(deeper, 1).z * 10 + textureNumLevels(deeper);
+  y[2] = u32(textureSampleLevel(deeper, how, vec3f(0.5), 1.0).x);
+  y[3] = u32(textureSampleGrad(deeper, how, vec3f(0.5), vec3f(0.0, 0.0, 1.0), vec3f(0.25)).x);
+  y[4] = u32(textureSampleGrad(sky, how, vec3f(1.0, 0.0, 0.0), vec3f(0.0, 1.0, 0.0), vec3f(0.0)).x);
+  y[5] = u32(textureSampleGrad(skies, how, vec3f(1.0, 0.0, 0.0), 1, vec3f(0.0, 4.0, 0.0), vec3f(0.0)).x);
+}
+// run: @levels_of_volumes(deeper = texture3d(r32float, 1, 1, 4, levels 3, [1, 2, 3, 4, 5, 6, 7]), how = sampler(mip_nearest),
+//   sky = texture(r32float, 4, 4, 6, levels 3, iota(126)), skies = texture(r32float, 2, 2, 12, levels 2, iota(60)), y = zeros(6)) groups(1)
+//   -> y == [6, 23, 6, 7, 99, 54]
 
 @group(0) @binding(7) var deep: texture_depth_multisampled_2d;
 

@@ -509,7 +509,8 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
         Err(error) => error.message,
     };
     let begun = data.trim_start();
-    if begun.starts_with("texture(") || begun.starts_with("sampler(") {
+    let handles = ["texture(", "texture3d(", "sampler("];
+    if handles.iter().any(|handle| begun.starts_with(handle)) {
         let shown = shorten(data);
         let said = format!("--arg {name}: `{shown}` is not data ({why})");
         return Err(Refusal(said));

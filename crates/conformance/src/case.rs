@@ -50,7 +50,12 @@ impl fmt::Display for Data {
             }
             Data::Texture { shape, seed } => {
                 let [width, height, depth] = shape.extents();
-                write!(f, "texture({}, {width}, {height}", shape.format.name())?;
+                let made = if shape.is_volume {
+                    "texture3d"
+                } else {
+                    "texture"
+                };
+                write!(f, "{made}({}, {width}, {height}", shape.format.name())?;
                 write!(f, ", {}", depth / shape.samples)?;
                 write!(f, ", levels {}, samples {}", shape.levels, shape.samples)?;
                 let codes = shape.texels() * u64::from(shape.format.codes());

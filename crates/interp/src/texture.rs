@@ -189,7 +189,7 @@ impl Run<'_, '_, '_> {
     ) {
         let size = self.program.simdgroup_size as usize;
         let axes = texture.ty.dimension.axes();
-        let mut touched = vec![[None; 8]; size];
+        let mut touched = vec![[None; 16]; size];
         let mut beyond = 0u128;
         let bytes = self.args[texture.param as usize].bytes();
         for_each_lane(simd.mask, |lane| {
@@ -235,7 +235,7 @@ impl Run<'_, '_, '_> {
         if !self.watched[texture.object as usize] {
             return;
         }
-        for corner in 0..8 {
+        for corner in 0..16 {
             for (lane, texels) in touched.iter().enumerate() {
                 self.set_texel(lane, shape, texels[corner]);
             }

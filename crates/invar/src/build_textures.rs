@@ -209,12 +209,19 @@ impl<'k> Texture<'k> {
         )
     }
 
-    /// The level of a sample whose neighbours' coordinates differ so much along two directions.
+    /// The level of a sample at coordinates, those between texels or a cube's direction, whose neighbours' differ from
+    /// them so much along two directions.
     #[track_caller]
-    pub fn gradient_level(self, across: [Value<'_>; 2], down: [Value<'_>; 2]) -> Value<'k> {
-        let all = self.kernel.owns(&[across[0], across[1], down[0], down[1]]);
-        let (across, down) = ([all[0], all[1]], [all[2], all[3]]);
-        let level = (self.kernel).at(|k| k.texture_gradient_level(self.memory, across, down));
+    pub fn gradient_level(
+        self,
+        at: &[Value<'_>],
+        across: &[Value<'_>],
+        down: &[Value<'_>],
+    ) -> Value<'k> {
+        let (at, across) = (self.kernel.owns(at), self.kernel.owns(across));
+        let down = self.kernel.owns(down);
+        let level =
+            (self.kernel).at(|k| k.texture_gradient_level(self.memory, &at, &across, &down));
         self.kernel.value(level)
     }
 

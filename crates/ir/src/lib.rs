@@ -24,6 +24,7 @@ pub mod contract;
 pub mod diagnostic;
 pub mod effects;
 pub mod expand;
+mod gradient;
 pub mod imageblock;
 mod imageblock_formats;
 pub mod inst;

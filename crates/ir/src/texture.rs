@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::builder::KernelBuilder;
 use crate::inst::{InstKind, Memory, Place, Step, Value, Values, Width};
 use crate::module::{Access, Kernel, ParamKind};
-use crate::ops::{Dim, Op};
+use crate::ops::Dim;
 use crate::types::{ElementType, Scalar, Type};
 
 pub use invar_texture::{Address, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler};
@@ -165,11 +165,14 @@ impl Dimension {
         match self {
             Dimension::D1
             | Dimension::D1Array
-            | Dimension::D3
             | Dimension::Buffer
             | Dimension::D2Ms
             | Dimension::D2MsArray => false,
-            Dimension::D2 | Dimension::D2Array | Dimension::Cube | Dimension::CubeArray => true,
+            Dimension::D2
+            | Dimension::D2Array
+            | Dimension::D3
+            | Dimension::Cube
+            | Dimension::CubeArray => true,
         }
     }
 
@@ -227,9 +230,18 @@ impl Dimension {
         }
         if !self.has_levels() && shape.levels > 1 {
             return Some(format!(
-                "has {} levels, and textures of two dimensions and cubes alone have more than one",
+                "has {} levels, and textures of two and three dimensions and cubes alone have more than one",
                 shape.levels
             ));
+        }
+        if shape.levels > 1 && shape.is_volume != (self == Dimension::D3) {
+            let (levels, slices) = (shape.levels, shape.depth);
+            return Some(match shape.is_volume {
+                true => format!("is a volume in {levels} levels, of half the slices each"),
+                false => {
+                    format!("has {slices} slices in each of {levels} levels, and is not a volume")
+                }
+            });
         }
         (!slices && shape.depth > 1).then(|| format!("has {} slices", shape.depth))
     }
@@ -744,11 +756,11 @@ impl TextureFunction {
             | TextureFunction::Sample(_)
             | TextureFunction::SampleCompare(_)
             | TextureFunction::Width
-            | TextureFunction::Height => dimension.has_levels(),
+            | TextureFunction::Height
+            | TextureFunction::Depth => dimension.has_levels(),
             TextureFunction::Gather { .. }
             | TextureFunction::GatherCompare(_)
             | TextureFunction::Fence
-            | TextureFunction::Depth
             | TextureFunction::ArraySize
             | TextureFunction::Levels
             | TextureFunction::Samples => false,
@@ -925,43 +937,6 @@ impl KernelBuilder {
         };
         self.texture_function(texture, function, at)
             .unwrap_or_else(|| unreachable!("a gather gives a value"))
-    }
-
-    /// The level whose texels are as far apart as samples of neighbours, by how much normalized coordinates change
-    /// from one to the next along two directions: "Scale Factor Operation" and "Level-of-Detail Operation" of the Vulkan
-    /// specification. It is a sample's level.
-    ///
-    /// ```text
-    /// x     = fma(dx0 * width, dx0 * width, (dx1 * height) * (dx1 * height))     of y the same
-    /// level = log2(fmax(x, y)) * 0.5
-    /// ```
-    ///
-    /// ```
-    /// # use invar_ir::*;
-    /// # let mut k = KernelBuilder::new(Module::default(), "example");
-    /// let source = k.texture("source", TextureType::d2(Scalar::F32, TextureAccess::Sample));
-    /// let (none, quarter) = (k.const_f32(0.0), k.const_f32(0.25));
-    /// let level = k.texture_gradient_level(source, [quarter, none], [none, quarter]);
-    /// assert_eq!(k.ty(level), Type::F32);
-    /// ```
-    pub fn texture_gradient_level(
-        &mut self,
-        texture: Memory,
-        dx: [Value; 2],
-        dy: [Value; 2],
-    ) -> Value {
-        let sizes = [self.texture_width(texture), self.texture_height(texture)];
-        let sizes = sizes.map(|size| self.cast(size, Type::F32));
-        let [x, y] = [dx, dy].map(|[across, down]| {
-            let across = self.op(Op::Mul, (), &[across, sizes[0]]);
-            let down = self.op(Op::Mul, (), &[down, sizes[1]]);
-            let square = self.op(Op::Mul, (), &[down, down]);
-            self.op(Op::Fma, (), &[across, across, square])
-        });
-        let most = self.op(Op::Fmax, (), &[x, y]);
-        let level = self.op(Op::Log2, (), &[most]);
-        let half = self.const_f32(0.5);
-        self.op(Op::Mul, (), &[level, half])
     }
 
     /// How many slices a texture of three dimensions has, as `u32`.

@@ -4,8 +4,8 @@
 //! parameter (`objects.rs`), so the object that an address leads to is the texture. A sampler holds an address
 //! too, and its properties as bits: one that the source says has none of a parameter.
 //!
-//! Deliberately absent: samples that choose their level by what neighbours sample; gradients of volumes and cubes; one
-//! of several samplers; depths with several samples.
+//! Deliberately absent: samples that choose their level by what neighbours sample; one of several samplers; depths with
+//! several samples.
 
 use invar_ir::texture::Sampling;
 use invar_ir::{
@@ -39,10 +39,9 @@ const DEPTHS: usize = 16;
 
 /// What a sample of the headers may ask for, by bit.
 const HAS_LEVEL: u64 = 1;
-const REFUSED: [(u64, &str); 4] = [
+const REFUSED: [(u64, &str); 3] = [
     (2, "a sample with an offset beyond -8 to 7, or of a cube"),
     (4, "a sample with a `bias`"),
-    (8, "a sample with gradients of a volume or a cube"),
     (16, "a sample with a `min_lod_clamp`"),
 ];
 /// From where on there are offsets, and the bits of each.
@@ -154,9 +153,13 @@ impl Translator<'_> {
         };
         match what {
             ["gradient"] => {
-                let change = self.several(number, 1, 4)?;
-                let (dx, dy) = ([change[0], change[1]], [change[2], change[3]]);
-                return Ok(vec![self.k.texture_gradient_level(memory, dx, dy)]);
+                /// How many numbers the headers give of each.
+                const NUMBERS: usize = 3;
+                let axes = ty.dimension.axes();
+                let at = self.several(number, 1, axes)?;
+                let dx = self.several(number, 1 + NUMBERS, axes)?;
+                let dy = self.several(number, 1 + 2 * NUMBERS, axes)?;
+                return Ok(vec![self.k.texture_gradient_level(memory, &at, &dx, &dy)]);
             }
             ["atomic", op] => return self.texel_atomic(number, op, memory, ty),
             _other => {}
@@ -269,10 +272,7 @@ impl Translator<'_> {
             }
             ["width"] => self.size_of_level(number, TextureFunction::Width, dimension)?,
             ["height"] => self.size_of_level(number, TextureFunction::Height, dimension)?,
-            ["depth"] => {
-                self.texture_level(number, 1, dimension)?;
-                (TextureFunction::Depth, Vec::new())
-            }
+            ["depth"] => self.size_of_level(number, TextureFunction::Depth, dimension)?,
             ["array_size"] => (TextureFunction::ArraySize, Vec::new()),
             ["levels"] if !dimension.has_levels() => {
                 let what = format!("the number of levels of a `{}`", ty.name());

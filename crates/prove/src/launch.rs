@@ -335,10 +335,15 @@ fn data_text(expr: &Expr) -> Option<String> {
         ExprKind::Length(count) => format!("length({count})"),
         ExprKind::Texture { shape, contents } => {
             let [columns, rows, slices] = shape.extents();
-            let mut text = format!("texture({}, {columns}, {rows}", shape.format.name());
+            let made = if shape.is_volume {
+                "texture3d"
+            } else {
+                "texture"
+            };
+            let mut text = format!("{made}({}, {columns}, {rows}", shape.format.name());
             // Samples are counted by themselves.
             let slices = slices / shape.samples;
-            if slices != 1 {
+            if slices != 1 || shape.is_volume {
                 text += &format!(", {slices}");
             }
             if shape.levels != 1 {
@@ -524,16 +529,20 @@ fn texture_text(
     };
     let slices = extent(Dim::Z, slices, usual);
     let all = columns.checked_mul(rows)?.checked_mul(slices)?;
-    let mut text = format!("texture({format}, {columns}, {rows}");
+    let levels = levels.filter(|levels| *levels > 1);
+    // Of one level it is the same.
+    let is_volume = dimension == Dimension::D3 && levels.is_some();
+    let made = if is_volume { "texture3d" } else { "texture" };
+    let mut text = format!("{made}({format}, {columns}, {rows}");
     // Samples are counted by themselves.
     let slices = match dimension.has_samples() {
         true => slices / each,
         false => slices,
     };
-    if dimension.has_extent(Dim::Z) && slices > 1 {
+    if dimension.has_extent(Dim::Z) && slices > 1 || is_volume {
         text += &format!(", {slices}");
     }
-    if let Some(levels) = levels.filter(|levels| *levels > 1) {
+    if let Some(levels) = levels {
         text += &format!(", levels {levels}");
     }
     if dimension.has_samples() {

@@ -1,7 +1,8 @@
 //! Textures under proof: how many texels, levels and samples they have, and where a texel is.
 //!
 //! A texel has a coordinate for each thing that its texture counts, and lies in a level (V1, V5, V8, V11, V12). Each
-//! may be beyond an edge by itself. Level `l` has `max(floor(size / 2^l), 1)` texels in a row and in a column.
+//! may be beyond an edge by itself. Level `l` has `max(floor(size / 2^l), 1)` texels in a row and in a column, and so
+//! many slices of a volume (V18).
 //!
 //! Deliberately absent: coordinates of samples, which are brought into their texture (V3).
 
@@ -22,6 +23,14 @@ const FACES: i128 = 6;
 impl Subject<'_> {
     fn dimension(&self, texture: Memory) -> Option<Dimension> {
         self.kernel.texture(texture).map(|ty| ty.dimension)
+    }
+
+    /// The directions in which levels halve a texture.
+    fn halved(&self, texture: Memory) -> &'static [Dim] {
+        match self.dimension(texture) {
+            Some(Dimension::D3) => &[Dim::X, Dim::Y, Dim::Z],
+            Some(_) | None => &[Dim::X, Dim::Y],
+        }
     }
 
     fn number_of(&self, q: &mut Query, texture: Memory, what: &str, most: i128) -> Int {
@@ -110,7 +119,8 @@ impl Subject<'_> {
     /// How many texels a level has in a direction, if there is the level.
     fn texels_of_level(&self, q: &mut Query, texture: Memory, d: Dim, level: &Int) -> Option<Int> {
         let first = self.texels(q, texture, d);
-        if d == Dim::Z || level.as_constant() == Some(0) || first.high == 1 {
+        let halved = self.halved(texture);
+        if !halved.contains(&d) || level.as_constant() == Some(0) || first.high == 1 {
             return Some(first);
         }
         let key = format!("{:?} at level {:?}", first.form, level.form);
@@ -121,13 +131,13 @@ impl Subject<'_> {
         q.say(Formula::le(&texels.form, &first.form));
         let there = level.as_constant().filter(|l| (1..MOST_LEVELS).contains(l));
         if let Some(number) = there {
-            let (halved, _) = self.floor(q, &first, 1 << number)?;
-            q.say(either_or_one(&texels.form, &halved.form));
+            let (part, _) = self.floor(q, &first, 1 << number)?;
+            q.say(either_or_one(&texels.form, &part.form));
             // There are no more levels than those to the one of one texel.
             let levels = self.levels(q, texture).form;
             let mut some = vec![Formula::le(&levels, &Linear::constant(number))?];
-            for d in [Dim::X, Dim::Y] {
-                let texels = self.texels(q, texture, d).form;
+            for d in halved {
+                let texels = self.texels(q, texture, *d).form;
                 some.push(Formula::le(&Linear::constant(1 << number), &texels)?);
             }
             q.say(Some(Formula::any(some)));

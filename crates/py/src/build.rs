@@ -306,13 +306,13 @@ impl Builder {
     fn texture_gradient_level(
         &mut self,
         texture: MemoryId,
-        dx: [u32; 2],
-        dy: [u32; 2],
+        at: Vec<u32>,
+        dx: Vec<u32>,
+        dy: Vec<u32>,
     ) -> PyResult<(u32, String)> {
         let memory = self.memory(texture)?;
-        let [dx, dy] = [self.values(&dx)?, self.values(&dy)?];
-        let (dx, dy) = ([dx[0], dx[1]], [dy[0], dy[1]]);
-        let level = self.builder()?.texture_gradient_level(memory, dx, dy);
+        let (at, dx, dy) = (self.values(&at)?, self.values(&dx)?, self.values(&dy)?);
+        let level = (self.builder()?).texture_gradient_level(memory, &at, &dx, &dy);
         self.named(level)
     }
 

@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 
 use crate::convert::{refuse, scalar};
 
-/// A format, and how many texels: in a row, rows, and slices; and levels, and samples.
+/// A format, and how many texels: in a row, rows, and slices; and levels, and samples, and whether it is a volume.
 #[derive(FromPyObject)]
-pub struct Size(String, u32, u32, u32, u32, u32);
+pub struct Size(String, u32, u32, u32, u32, u32, bool);
 
 impl Size {
     /// The shape of a texture of that size.
     pub fn shape(&self) -> PyResult<TextureShape> {
-        let Size(name, width, height, depth, levels, samples) = self;
+        let Size(name, width, height, depth, levels, samples, is_volume) = self;
         let format = format(name)?;
         // Only a buffer of texels can be so long.
         let flat = match height {
@@ -23,7 +23,11 @@ impl Size {
             _ => TextureShape::new(format, *width, *height),
         };
         let flat = flat.map_err(refuse)?;
-        let deep = flat.with_depth(*depth).map_err(refuse)?;
+        let deep = match is_volume {
+            true => TextureShape::volume(format, *width, *height, *depth),
+            false => flat.with_depth(*depth),
+        };
+        let deep = deep.map_err(refuse)?;
         let several = match samples {
             1 => deep,
             samples => deep.with_samples(*samples).map_err(refuse)?,

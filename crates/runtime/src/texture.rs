@@ -52,6 +52,7 @@ impl fmt::Debug for Texture {
             depth,
             levels,
             samples,
+            is_volume: _,
         } = self.shape;
         write!(f, "{} texture of {width}x{height}", format.name())?;
         if depth > samples {
@@ -224,16 +225,17 @@ impl Texture {
     /// `invalid-argument` if it does not have that level or element.
     pub fn element(&self, level: u32, element: u32) -> Result<Arg<'_>, Error> {
         let slices = self.shape.samples;
-        if level >= self.shape.levels || element >= self.shape.depth / slices {
+        let of_level = self.shape.level(level.min(self.shape.levels - 1));
+        if level >= self.shape.levels || element >= of_level.depth / slices {
             let why = format!(
                 "{} has no element {element} in a level {level}",
                 named(self.shape)
             );
             return Err(Error::new(Rule::InvalidArgument, why));
         }
-        let of_level = self.shape.level(level);
         let shape = TextureShape {
             depth: slices,
+            is_volume: false,
             ..of_level
         };
         let texels = self.shape.level_start(level) + u64::from(element) * shape.texels();

@@ -161,8 +161,8 @@ pub struct Sampled {
     /// The components: the bits of four `f32`, or of integers where the format has those.
     pub components: [u32; 4],
     /// The numbers of the texels it was made of, by the bits of their place: 1 for the second along x, 2 along y,
-    /// 4 along z or of the second level: a texture of three axes has one.
-    pub texels: [Option<u64>; 8],
+    /// 4 along z, 8 of the second level.
+    pub texels: [Option<u64>; 16],
 }
 
 /// Where a sample is taken: a coordinate for each axis that is sampled, or a direction of a cube; of an array its
@@ -358,10 +358,20 @@ fn sample_level(
             left[0].to_bits()
         }),
     };
-    Sampled { components, texels }
+    Sampled {
+        components,
+        texels: of_one_level(texels),
+    }
 }
 
-/// A sample of a texture. Of integers only nearest ones have a meaning, and of three axes only those of one level.
+/// Texels of a sample of one level.
+fn of_one_level(of_level: [Option<u64>; 8]) -> [Option<u64>; 16] {
+    let mut texels = [None; 16];
+    texels[..8].copy_from_slice(&of_level);
+    texels
+}
+
+/// A sample of a texture. Of integers only nearest ones have a meaning.
 pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place) -> Sampled {
     let chosen = |lod| chosen_levels(lod, shape.levels, sampler.mip, sampler.lod);
     let lod = place.lod.or(sampler.first_lod());
@@ -374,11 +384,7 @@ pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place)
             let second = f32::from_bits(other.components[c]);
             weight.mul_add(second - first, first).to_bits()
         });
-        if place.axes < 3 || place.is_cube {
-            for corner in 0..4 {
-                sampled.texels[corner + 4] = other.texels[corner];
-            }
-        }
+        sampled.texels[8..].copy_from_slice(&other.texels[..8]);
     }
     sampled
 }
@@ -401,6 +407,6 @@ pub fn gather(
     let Around { values, texels, .. } = around(shape, bytes, sampler, place, 0);
     Sampled {
         components: GATHERED.map(|corner| values[corner][component]),
-        texels,
+        texels: of_one_level(texels),
     }
 }

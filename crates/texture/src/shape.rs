@@ -3,7 +3,7 @@
 //! Texels lie level after level, those of a level slice after slice, those of a slice row after row, those of a row
 //! side by side, without gaps. A slice is a layer of a texture of three dimensions, or an element of an array of
 //! textures. Each level has half as many columns and rows as the one before, rounded down, but at least one; and as
-//! many slices.
+//! many slices, but in a volume half of these too.
 
 use crate::format::PixelFormat;
 
@@ -29,6 +29,9 @@ pub struct TextureShape {
     pub levels: u32,
     /// Samples of a texel, each a slice of its own: slices are the samples of the first element, and so on.
     pub samples: u32,
+    /// Whether slices are a third direction, of which each level has half too. Of one level it says nothing: that is
+    /// a volume as well as an array.
+    pub is_volume: bool,
 }
 
 impl TextureShape {
@@ -65,6 +68,33 @@ impl TextureShape {
             depth: 1,
             levels: 1,
             samples: 1,
+            is_volume: false,
+        })
+    }
+
+    /// A texture of three dimensions.
+    ///
+    /// ```
+    /// use invar_texture::{PixelFormat, TextureShape};
+    ///
+    /// let shape = TextureShape::volume(PixelFormat::R8Unorm, 4, 2, 8)?.with_levels(4)?;
+    /// assert_eq!(shape.level_extents(1), [2, 1, 4]);
+    /// assert_eq!(shape.texels(), 64 + 8 + 2 + 1);
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`TextureShape::new`].
+    pub fn volume(
+        format: PixelFormat,
+        width: u32,
+        height: u32,
+        depth: u32,
+    ) -> Result<TextureShape, String> {
+        let slices = TextureShape::new(format, width, height)?.with_depth(depth)?;
+        Ok(TextureShape {
+            is_volume: true,
+            ..slices
         })
     }
 
@@ -151,18 +181,26 @@ impl TextureShape {
     pub fn with_levels(self, levels: u32) -> Result<TextureShape, String> {
         let most = self.most_levels();
         if !(1..=most).contains(&levels) {
+            let slices = match self.is_volume {
+                true => format!("x{}", self.depth),
+                false => String::new(),
+            };
             return Err(format!(
-                "a texture of {}x{} has 1 to {most} levels, not {levels}",
+                "a texture of {}x{}{slices} has 1 to {most} levels, not {levels}",
                 self.width, self.height
             ));
         }
         TextureShape { levels, ..self }.bounded()
     }
 
-    /// As many levels as such a texture can have: the last has one texel in a row and a column.
+    /// As many levels as such a texture can have: the last has one texel in each direction that levels halve.
     pub const fn most_levels(self) -> u32 {
         let (width, height) = (self.width, self.height);
         let longest = if width > height { width } else { height };
+        let longest = match self.is_volume && self.depth > longest {
+            true => self.depth,
+            false => longest,
+        };
         longest.ilog2() + 1
     }
 
@@ -212,15 +250,23 @@ impl TextureShape {
             depth,
             levels: 1,
             samples: self.samples,
+            is_volume: self.is_volume,
         }
     }
 
     /// Width, height and depth of a level.
     pub const fn level_extents(self, level: u32) -> [u32; 3] {
-        let (width, height) = (self.width >> level, self.height >> level);
-        let width = if width == 0 { 1 } else { width };
-        let height = if height == 0 { 1 } else { height };
-        [width, height, self.depth]
+        const fn halved(extent: u32, level: u32) -> u32 {
+            match extent >> level {
+                0 => 1,
+                several => several,
+            }
+        }
+        let depth = match self.is_volume {
+            true => halved(self.depth, level),
+            false => self.depth,
+        };
+        [halved(self.width, level), halved(self.height, level), depth]
     }
 
     /// How many bytes it has.

@@ -2,7 +2,7 @@
 //!
 //! A storage texture's format is what a browser demands of a texture that is bound; it comes with the variable
 //! ([`crate::Resource::format`]), and a kernel does not depend on it. A load is of a level, which a storage texture
-//! has one of, and textures of one and three dimensions here too: another one is out of bounds.
+//! has one of, and a texture of one dimension here too: another one is out of bounds.
 //!
 //! Deliberately absent: samples that choose their level by what neighbours sample, and external textures.
 
@@ -296,7 +296,7 @@ impl Translator<'_> {
                 return Err(self.by_neighbours(matches!(level, SampleLevel::Bias(_)), reference));
             }
             (None, SampleLevel::Gradient { x, y }) => {
-                at.extend(self.gradient_level((memory, ty), *x, *y)?);
+                at.extend(self.gradient_level((memory, ty), &at, (*x, *y))?);
                 TextureFunction::Sample(sampler.into())
             }
         };
@@ -349,20 +349,16 @@ impl Translator<'_> {
     fn gradient_level(
         &mut self,
         (memory, ty): (Memory, TextureType),
-        x: Handle<Expression>,
-        y: Handle<Expression>,
+        at: &[Value],
+        (x, y): (Handle<Expression>, Handle<Expression>),
     ) -> Done<Option<Value>> {
         if !ty.dimension.has_levels() {
             return Ok(None);
         }
         let (x, y) = (self.coordinates(x, None)?, self.coordinates(y, None)?);
-        match (&x[..], &y[..]) {
-            (&[a, b], &[c, d]) => {
-                let level = self.k.texture_gradient_level(memory, [a, b], [c, d]);
-                Ok(Some(level))
-            }
-            _of_a_cube => Err(self.refuse("a sample of a cube with gradients")),
-        }
+        // Behind them stands the element of an array.
+        let at = &at[..ty.dimension.axes()];
+        Ok(Some(self.k.texture_gradient_level(memory, at, &x, &y)))
     }
 
     /// An offset, which is constant.
@@ -451,7 +447,7 @@ impl Translator<'_> {
                     sizes.push(ask(self, TextureFunction::Height, level)?);
                 }
                 if TextureFunction::Depth.is_of(ty.dimension) {
-                    sizes.push(ask(self, TextureFunction::Depth, &[])?);
+                    sizes.push(ask(self, TextureFunction::Depth, level)?);
                 }
                 match sizes[..] {
                     [width] => width,

@@ -98,7 +98,7 @@ impl Writer<'_> {
         let text = match function {
             TextureFunction::Width => self.size_of_level(&name, "get_width", level),
             TextureFunction::Height => self.size_of_level(&name, "get_height", level),
-            TextureFunction::Depth => format!("{name}.get_depth()"),
+            TextureFunction::Depth => self.size_of_level(&name, "get_depth", level),
             TextureFunction::ArraySize => format!("{name}.get_array_size()"),
             TextureFunction::Levels => format!("{name}.get_num_mip_levels()"),
             TextureFunction::Samples => format!("{name}.get_num_samples()"),
@@ -228,7 +228,7 @@ impl Writer<'_> {
             let extent = match (counts, dimension) {
                 (0, _) => format!("{name}.get_width({of_level})"),
                 (1, _) => format!("{name}.get_height({of_level})"),
-                (2, Dimension::D3) => format!("{name}.get_depth()"),
+                (2, Dimension::D3) => format!("{name}.get_depth({of_level})"),
                 (2, _) if dimension.is_cube() => "6u".to_string(),
                 (2, _) if dimension.has_samples() => format!("{name}.get_num_samples()"),
                 _elements => format!("{name}.get_array_size()"),

@@ -310,7 +310,7 @@ impl Writer<'_> {
         let (text, guards) = match function {
             TextureFunction::Width => self.size_of_level(&name, ty.dimension, 0, level),
             TextureFunction::Height => self.size_of_level(&name, ty.dimension, 1, level),
-            TextureFunction::Depth => self.size_of_level(&name, ty.dimension, 2, None),
+            TextureFunction::Depth => self.size_of_level(&name, ty.dimension, 2, level),
             TextureFunction::ArraySize => (format!("textureNumLayers({name})"), Vec::new()),
             TextureFunction::Levels => (format!("textureNumLevels({name})"), Vec::new()),
             TextureFunction::Samples => (format!("textureNumSamples({name})"), Vec::new()),

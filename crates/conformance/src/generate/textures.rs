@@ -74,7 +74,10 @@ impl Generator<'_> {
             if dimension.is_cube() {
                 depth *= 6;
             }
-            shape = shape.and_then(|s| s.with_depth(depth));
+            shape = match dimension {
+                Dimension::D3 => TextureShape::volume(format, width, height, depth),
+                _slices => shape.and_then(|s| s.with_depth(depth)),
+            };
             if dimension.has_samples() {
                 let samples = self.random.pick(&[2, 4, 8]);
                 shape = shape.and_then(|s| s.with_samples(samples));

@@ -98,7 +98,7 @@ fn texture(ty: TextureType, format: Option<PixelFormat>) -> Result<TextureShape,
         Dimension::D2Array => TextureShape::new(format, 32, 16)?
             .with_depth(4)?
             .with_levels(several),
-        Dimension::D3 => TextureShape::new(format, 16, 16)?.with_depth(8),
+        Dimension::D3 => TextureShape::volume(format, 16, 16, 8)?.with_levels(several),
         Dimension::D2Ms => TextureShape::new(format, 16, 16)?.with_samples(4),
         Dimension::Cube => TextureShape::new(format, 16, 16)?
             .with_depth(6)?

@@ -214,7 +214,7 @@ textures! {
         "elements of rows and columns of texels";
     Texture3d texture3d D3 false Component [T; 4]: (x, y, z)
         (width Width "How many texels a row has.", height Height "How many rows a slice has.",
-            depth Depth "How many slices it has.")
+            levels Levels "How many levels it has.", depth Depth "How many slices it has.")
         "slices of rows and columns of texels";
     TextureCube texture_cube Cube false Component [T; 4]: (x, y, face)
         (width Width "How many texels a row has.", height Height "How many rows a face has.",
@@ -292,7 +292,7 @@ written! {
             levels Levels "How many levels it has.", array_size ArraySize "How many elements it has.");
     Texture3d Texture3dMut texture3d_mut D3 (x, y, z)
         (width Width "How many texels a row has.", height Height "How many rows a slice has.",
-            depth Depth "How many slices it has.");
+            levels Levels "How many levels it has.", depth Depth "How many slices it has.");
     TextureCube TextureCubeMut texture_cube_mut Cube (x, y, face)
         (width Width "How many texels a row has.", height Height "How many rows a face has.",
             levels Levels "How many levels it has.");
@@ -398,6 +398,8 @@ levels! {
     Texture2dMut Component [T; 4]: (x, y);
     Texture2dArray Component [T; 4]: (x, y, element);
     Texture2dArrayMut Component [T; 4]: (x, y, element);
+    Texture3d Component [T; 4]: (x, y, z);
+    Texture3dMut Component [T; 4]: (x, y, z);
     TextureCube Component [T; 4]: (x, y, face);
     TextureCubeMut Component [T; 4]: (x, y, face);
     TextureCubeArray Component [T; 4]: (x, y, face, element);
@@ -411,9 +413,23 @@ levels! {
     written
     Texture2dMut (x, y);
     Texture2dArrayMut (x, y, element);
+    Texture3dMut (x, y, z);
     TextureCubeMut (x, y, face);
     TextureCubeArrayMut (x, y, face, element);
 }
+
+/// Slices of levels.
+macro_rules! depths {
+    ($($name:ident)*) => {$(
+        impl<T: Component> $name<T> {
+            /// How many slices a level has; one that there is not, 0.
+            pub fn level_depth(self, level: impl Index) -> Val<u32> {
+                given(self.memory, TextureFunction::Depth, &[level.index()])
+            }
+        }
+    )*};
+}
+depths! { Texture3d Texture3dMut }
 
 /// Slices of imageblocks.
 macro_rules! slices {
@@ -486,19 +502,34 @@ macro_rules! samples {
         }
     };
     (@gradient $name:ident $component:ident $texel:ty: ($($between:ident: $place:ty => $coordinate:ident),*)) => {
+        samples!(@gradients 2 (x y) $name $component $texel: ($($between: $place => $coordinate),*));
+    };
+    (@gradient3 $name:ident $component:ident $texel:ty: ($($between:ident: $place:ty => $coordinate:ident),*)) => {
+        samples!(@gradients 3 (x y z) $name $component $texel: ($($between: $place => $coordinate),*));
+    };
+    (@gradients $count:literal ($($part:ident)*)
+        $name:ident $component:ident $texel:ty: ($($between:ident: $place:ty => $coordinate:ident),*)) => {
         impl<T: $component> $name<T> {
             /// A sample of the level whose texels are as far apart as samples are: `across` is how much the
-            /// coordinates change from one to its neighbour, and `down` to that on the other side.
+            /// coordinates, or a cube's direction, change from one to its neighbour, and `down` to that on the other
+            /// side.
+            #[allow(
+                clippy::too_many_arguments,
+                reason = "a direction has three coordinates, and an array one more"
+            )]
             pub fn sample_gradient(
                 self,
                 $($between: $place,)*
-                across: Val<[f32; 2]>,
-                down: Val<[f32; 2]>,
+                across: Val<[f32; $count]>,
+                down: Val<[f32; $count]>,
                 how: impl Into<Sampling>,
             ) -> Val<$texel> {
-                let [across, down] = [across, down].map(|d| [d.x().ssa(), d.y().ssa()]);
-                let level = with(|k| k.builder.texture_gradient_level(self.memory, across, down));
-                let args = [$($between.$coordinate(),)* level];
+                let [across, down] = [across, down].map(|d| [$(d.$part().ssa()),*]);
+                let mut args = vec![$($between.$coordinate()),*];
+                let at = &args[..$count];
+                let level =
+                    with(|k| k.builder.texture_gradient_level(self.memory, at, &across, &down));
+                args.push(level);
                 given(self.memory, TextureFunction::Sample(how.into()), &args)
             }
         }
@@ -584,7 +615,8 @@ samples! {
     Texture2d Component [T; 4]: (u: Val<f32> => ssa, v: Val<f32> => ssa) sample level gradient gather;
     Texture2dArray Component [T; 4]: (u: Val<f32> => ssa, v: Val<f32> => ssa, element: impl Index => index)
         sample level gradient gather;
-    Texture3d Component [T; 4]: (u: Val<f32> => ssa, v: Val<f32> => ssa, w: Val<f32> => ssa) sample;
+    Texture3d Component [T; 4]: (u: Val<f32> => ssa, v: Val<f32> => ssa, w: Val<f32> => ssa)
+        sample level gradient3;
     TextureCube Component [T; 4]: (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa) sample level;
     TextureCubeArray Component [T; 4]:
         (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa, element: impl Index => index) sample level;

@@ -148,10 +148,10 @@ fn writes(kind: &ParamKind) -> bool {
 /// Why a driver may compute something else than the formulas, if it may.
 fn excuse(file: &str, kernel: &Kernel, args: &[Data<'_>]) -> Option<&'static str> {
     match (file, &*kernel.name) {
-        ("V11-cubes.inv", "edges") => {
+        ("V11-cubes.inv", "edges") | ("V20-gathers-of-cubes.inv", "corners") => {
             return Some("a sample of a corner, where three faces meet, is the driver's");
         }
-        ("V8-levels.inv", "sizes") => {
+        ("V8-levels.inv" | "V18-levels-of-volumes.inv", "sizes") => {
             return Some(
                 "Mesa's driver for processors gives a vector of threads the size of one level",
             );

@@ -716,7 +716,7 @@ fn scalar(p: &mut Parser<'_>) -> Parsed<Literal> {
 }
 
 fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
-    const WORDS: [&str; 9] = [
+    const WORDS: [&str; 10] = [
         "random",
         "zeros",
         "fill",
@@ -725,6 +725,7 @@ fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
         "length",
         "reference",
         "texture",
+        "texture3d",
         "sampler",
     ];
     let start = p.token.start;
@@ -775,7 +776,7 @@ fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
             return Err(p.error(Diagnostic::error(Rule::LimitExceeded, at, message)));
         }
         "rev" => ExprKind::Rev(Box::new(expr(p, depth + 1)?)),
-        "texture" => texture(p, depth)?,
+        "texture" | "texture3d" => texture(p, word == "texture3d", depth)?,
         "sampler" => sampler(p)?,
         word => {
             let count = p.long_number("a number of elements")?;
@@ -820,8 +821,8 @@ fn sampler(p: &mut Parser<'_>) -> Parsed<ExprKind> {
     Ok(ExprKind::Sampler(sampler))
 }
 
-/// The rest of a texture after its parenthesis.
-fn texture(p: &mut Parser<'_>, depth: usize) -> Parsed<ExprKind> {
+/// The rest of a texture after its parenthesis: where it is a volume, levels halve its slices too.
+fn texture(p: &mut Parser<'_>, is_volume: bool, depth: usize) -> Parsed<ExprKind> {
     let start = p.token.start;
     let format = p.pixel_format()?;
     let mut extents = [0; 2];
@@ -833,6 +834,9 @@ fn texture(p: &mut Parser<'_>, depth: usize) -> Parsed<ExprKind> {
     }
     let mut comma = p.accept(",");
     let mut depth_of = None;
+    if is_volume && !(comma && matches!(p.token.kind, Kind::Number(_))) {
+        return p.unexpected("how many slices");
+    }
     if comma && matches!(p.token.kind, Kind::Number(_)) {
         let number = p.long_number("how many slices")?;
         depth_of = Some(u32::try_from(number).unwrap_or(u32::MAX));
@@ -857,9 +861,12 @@ fn texture(p: &mut Parser<'_>, depth: usize) -> Parsed<ExprKind> {
         [texels, 1] if texels > MAX_EXTENT => TextureShape::buffer(format, texels),
         [width, height] => TextureShape::new(format, width, height),
     };
-    let shape = match depth_of {
-        Some(slices) => shape.and_then(|shape| shape.with_depth(slices)),
-        None => shape,
+    let shape = match (depth_of, extents) {
+        (Some(slices), [width, height]) if is_volume => {
+            TextureShape::volume(format, width, height, slices)
+        }
+        (Some(slices), _) => shape.and_then(|shape| shape.with_depth(slices)),
+        (None, _) => shape,
     };
     let shape = match levels {
         Some(levels) => shape.and_then(|shape| shape.with_levels(levels)),

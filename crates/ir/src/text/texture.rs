@@ -73,7 +73,10 @@ impl Body<'_, '_> {
                 args.push(self.comma_operand()?);
                 TextureFunction::GatherCompare(self.sampler()?.into())
             }
-            "texture_depth" => TextureFunction::Depth,
+            "texture_depth" => {
+                self.level(&mut args)?;
+                TextureFunction::Depth
+            }
             "texture_array_size" => TextureFunction::ArraySize,
             "texture_gather" => {
                 args = self.coordinates()?;
@@ -170,27 +173,24 @@ impl Body<'_, '_> {
         let along_x = self.coordinates()?;
         self.parser.expect(",")?;
         let along_y = self.coordinates()?;
-        let span = self.parser.span_from(start);
         let Some(texture) = texture else {
             return Ok(());
         };
-        let ty = self.builder.kernel().texture(texture);
-        let is_flat = |ty: TextureType| matches!(ty.dimension, Dimension::D2 | Dimension::D2Array);
-        if !ty.is_some_and(is_flat) {
-            let name = ty.map_or("", TextureType::name);
-            let message = format!("gradients of a {name}");
-            let help = "they are of a `texture2d` and arrays of it, and of depths; name the level";
-            self.error(Rule::TypeMismatch, span, message, help);
+        let Some(ty) = self.builder.kernel().texture(texture) else {
             return Ok(());
-        }
-        let (&[a, b], &[c, d]) = (&along_x[..], &along_y[..]) else {
-            let message = "a gradient is of two numbers along each direction".to_string();
-            let help = "write it as in `gradient [%ax, %ay], [%bx, %by]`";
-            self.error(Rule::TypeMismatch, span, message, help);
+        };
+        // Behind them stands the element of an array. What there is too few of is said of the sample.
+        let Some(at) = args.get(..ty.dimension.axes()).map(Values::from_slice) else {
             return Ok(());
         };
         self.spanned(start);
-        args.push(self.builder.texture_gradient_level(texture, [a, b], [c, d]));
+        let defect = (self.builder).gradient_defect(ty, &at, [&along_x, &along_y]);
+        if let Some(defect) = defect {
+            self.parser.error(defect);
+            return Ok(());
+        }
+        let level = (self.builder).texture_gradient_level(texture, &at, &along_x, &along_y);
+        args.push(level);
         Ok(())
     }
 

@@ -418,6 +418,174 @@ fn v5_every_dimension_gives_what_the_reference_gives() {
     }
 }
 
+#[test]
+fn v18_levels_of_volumes_give_what_the_reference_gives() {
+    // Reads, samples of a level and with gradients, and a write at places and levels beyond every edge, too.
+    let shapes = [[5, 4, 3], [1, 2, 8], [7, 1, 1]];
+    for ([width, height, depth], format) in shapes.into_iter().zip([
+        PixelFormat::Rgba8Unorm,
+        PixelFormat::Rg16Float,
+        PixelFormat::R32Float,
+    ]) {
+        for how in [
+            "nearest repeat mip_nearest",
+            "linear clamp_to_edge mip_linear",
+            "linear clamp_to_border border_opaque_white mip_linear lod_clamp(0.25, 1.5)",
+            "linear mirrored_repeat pixel mip_linear",
+        ] {
+            let source = format!(
+                "kernel @k(%t: texture3d f32 sample, %own: texture3d f32 write, %to: device write f32x4)
+                    allow(out_of_bounds_loads, out_of_bounds_stores) {{
+                    %gx = thread_position_in_grid x
+                    %gy = thread_position_in_grid y
+                    %gz = thread_position_in_grid z
+                    %x = cast i32 %gx
+                    %one = const i32 1
+                    %y0 = cast i32 %gy
+                    %y = sub %y0, %one
+                    %z0 = cast i32 %gz
+                    %z = sub %z0, %one
+                    %four = const i32 4
+                    %sum = add %x, %z
+                    %l0 = rem %sum, %four
+                    %fx = cast f32 %x
+                    %fy = cast f32 %y
+                    %fz = cast f32 %z
+                    %fl = cast f32 %l0
+                    %part = const f32 0.17
+                    %u = mul %fx, %part
+                    %v = mul %fy, %part
+                    %w = mul %fz, %part
+                    %odd = const f32 0.7
+                    %l = mul %fl, %odd
+                    %read = texture_read %t[%x, %y, %z] level %l0
+                    %sampled = texture_sample %t[%u, %v, %w] level %l {how}
+                    %graded = texture_sample %t[%w, %u, %v] gradient [%u, %part, %v], [%w, %v, %part] {how}
+                    texture_write %own[%x, %y, %z] level %l0, %sampled
+                    %depth = texture_depth %t level %l0
+                    %width = texture_width %own level %l0
+                    %sizes = add %depth, %width
+                    %size = cast f32 %sizes
+                    %all = construct f32x4 %size
+                    %both = add %graded, %all
+                    %eight = const u32 8
+                    %three = const u32 3
+                    %row = mul %gz, %eight
+                    %rows = add %row, %gy
+                    %before = mul %rows, %eight
+                    %place = add %before, %gx
+                    %at = mul %place, %three
+                    %two = const u32 2
+                    %uone = const u32 1
+                    %second = add %at, %uone
+                    %third = add %at, %two
+                    store %to[%at], %read
+                    store %to[%second], %sampled
+                    store %to[%third], %both
+                }}"
+            );
+            let module = text::parse("k.inv", &source).expect("a module");
+            let of = |format: PixelFormat, seed| {
+                let shape = TextureShape::volume(format, width, height, depth);
+                let shape = shape.and_then(|s| s.with_levels(s.most_levels().min(3)));
+                let shape = shape.expect("a volume");
+                let memory = Arg::OwnedBuffer(bytes(seed, shape.size_bytes() as usize));
+                Arg::Texture(shape, Box::new(memory))
+            };
+            let args = [
+                of(format, 1),
+                of(PixelFormat::Rg16Unorm, 2),
+                Arg::zeros(8 * 8 * 8 * 3 * 16),
+            ];
+            let dispatch = Grid::threads([8; 3]).threadgroup([4, 4, 2]);
+            everywhere(&module, dispatch, &args, Scalar::F32);
+        }
+    }
+}
+
+#[test]
+fn v18_views_of_a_volume_are_its_levels_and_their_slices() {
+    let source = "
+        kernel @fill(%to: texture3d f32 write, %grey: f32) threadgroup(1) {
+            %zero = const u32 0
+            %v = construct f32x4 %grey
+            %depth = texture_depth %to
+            %one = const u32 1
+            %last = sub %depth, %one
+            texture_write %to[%zero, %zero, %last], %v
+        }";
+    let module = text::parse("fill.inv", source).and_then(verify);
+    let module = module.expect("a kernel");
+    let shape = TextureShape::volume(PixelFormat::R8Unorm, 1, 1, 5);
+    let shape = shape.and_then(|s| s.with_levels(3)).expect("a volume");
+    for device in devices() {
+        let program = device.compile(&module, "fill").expect("it compiles");
+        let texture = invar_runtime::Texture::of_shape(&device, shape).expect("memory");
+        let grid = Grid::threads(1).threadgroup(1);
+        let fill = |view| {
+            let grey = invar_runtime::Arg::from(1.0f32);
+            device.queue().run(&program, grid, &[view, grey])
+        };
+        fill(texture.level(0).expect("a level")).expect("it runs");
+        fill(texture.level(1).expect("a level")).expect("it runs");
+        assert_eq!(
+            texture.read().expect("its bytes"),
+            [0, 0, 0, 0, 255, 0, 255, 0],
+            "{device:?}"
+        );
+        fill(texture.element(1, 0).expect("a slice")).expect("it runs");
+        fill(texture.element(0, 1).expect("a slice")).expect("it runs");
+        assert_eq!(
+            texture.read().expect("its bytes"),
+            [0, 255, 0, 0, 255, 255, 255, 0],
+            "{device:?}"
+        );
+        assert!(texture.element(1, 2).is_err() && texture.element(3, 0).is_err());
+        texture
+            .write(&[0, 50, 100, 150, 200, 0, 0, 0])
+            .expect("its size");
+        texture.fill_levels().expect("numbers have means");
+        // Of five slices the first has two and a half, of 0, 50 and 100: (2*0 + 2*50 + 100) / 5.
+        assert_eq!(
+            texture.read().expect("its bytes")[5..],
+            [40, 160, 100],
+            "{device:?}"
+        );
+        let levels = texture.level(3).expect_err("there are three");
+        assert!(levels.to_string().contains("no level 3"), "{levels}");
+    }
+}
+
+#[test]
+fn v18_a_texture_in_levels_is_a_volume_or_an_array() {
+    let source = "
+        kernel @three(%t: texture3d f32 read) { }
+        kernel @two(%t: texture2d_array f32 read) { }";
+    let module = text::parse("kinds.inv", source).and_then(verify);
+    let module = module.expect("two kernels");
+    let slices = TextureShape::new(PixelFormat::R8Unorm, 4, 4).and_then(|s| s.with_depth(4));
+    let array = slices.and_then(|s| s.with_levels(2)).expect("an array");
+    let volume = TextureShape::volume(PixelFormat::R8Unorm, 4, 4, 4);
+    let volume = volume.and_then(|s| s.with_levels(2)).expect("a volume");
+    for device in devices() {
+        let grid = Grid::threads(1).threadgroup(1);
+        let run = |kernel: &str, shape| {
+            let program = device.compile(&module, kernel).expect("it compiles");
+            let texture = invar_runtime::Texture::of_shape(&device, shape).expect("memory");
+            let arg = invar_runtime::Arg::from(&texture);
+            device.queue().run(&program, grid, &[arg])
+        };
+        run("three", volume).expect("a volume");
+        run("two", array).expect("an array");
+        let why = run("three", array).expect_err("an array").to_string();
+        let wanted = "has 4 slices in each of 2 levels, and is not a volume, expected a texture3d";
+        assert!(why.contains(wanted), "{why}");
+        let why = run("two", volume).expect_err("a volume").to_string();
+        let wanted = "is a volume in 2 levels, of half the slices each, expected a texture2d_array";
+        assert!(why.contains(wanted), "{why}");
+    }
+}
+
 /// Which random kernels: `INVAR_RANDOM_KERNELS`, a number of them or `FIRST..END`, else few.
 fn seeds() -> Range<u64> {
     let wanted = std::env::var("INVAR_RANDOM_KERNELS").unwrap_or_default();

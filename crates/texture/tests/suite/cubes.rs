@@ -128,7 +128,7 @@ fn v11_a_linear_sample_at_an_edge_mixes_two_faces() {
     assert_eq!(value([1.0, 0.0, 1.0], Some(0)), 2.0);
     assert_eq!(value([1.0, 0.0, 1.0], Some(1)), 8.0);
     assert_eq!(of([1.0, 0.0, 0.0], Some(2)).components, [0; 4]);
-    assert_eq!(of([1.0, 0.0, 0.0], Some(-1)).texels, [None; 8]);
+    assert_eq!(of([1.0, 0.0, 0.0], Some(-1)).texels, [None; 16]);
     for at in [
         [f32::NAN; 3],
         [0.0; 3],

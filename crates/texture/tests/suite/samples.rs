@@ -236,7 +236,7 @@ fn an_array_has_elements_that_do_not_mix() {
     assert_eq!(f32::from_bits(of(2).components[0]), (16.0 + 2.0) / 2.0);
     for beyond in [-1, 3, i128::MAX] {
         assert_eq!(of(beyond).components, [0; 4]);
-        assert_eq!(of(beyond).texels, [None; 8]);
+        assert_eq!(of(beyond).texels, [None; 16]);
     }
 }
 
@@ -265,7 +265,7 @@ fn v14_beyond_the_edges_lies_the_colour_of_the_border() {
         };
         let beyond = sample(shape, &bytes, sampler, Place::d2(1.5, 0.5));
         assert_eq!(beyond.components.map(f32::from_bits), colour);
-        assert_eq!(beyond.texels, [None; 8]);
+        assert_eq!(beyond.texels, [None; 16]);
         let inside = sample(shape, &bytes, sampler, Place::d2(0.75, 0.5));
         assert_eq!(inside.components.map(f32::from_bits), [1.0, 0.0, 0.0, 1.0]);
     }

@@ -262,7 +262,7 @@ fn function_of(
     Some(match function {
         TextureFunction::Width => writer.extent_of_level(0, level),
         TextureFunction::Height => writer.extent_of_level(1, level),
-        TextureFunction::Depth => writer.extent(2),
+        TextureFunction::Depth => writer.extent_of_level(2, level),
         TextureFunction::ArraySize => writer.elements(),
         TextureFunction::Levels => writer.u32(texture.levels),
         TextureFunction::Samples => writer.u32(texture.samples),

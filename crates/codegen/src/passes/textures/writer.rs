@@ -2,8 +2,8 @@
 
 use invar_ir::rewrite::Replacement;
 use invar_ir::{
-    AtomicOp, Const, ConstantArray, ElementType, Imm, KernelBuilder, Memory, Module, Op, Order,
-    Place, Scalar, Scope, TextureType, Type, Value, Width,
+    AtomicOp, Const, ConstantArray, Dimension, ElementType, Imm, KernelBuilder, Memory, Module, Op,
+    Order, Place, Scalar, Scope, TextureType, Type, Value, Width,
 };
 use invar_texture::{Coding, Compare, PixelFormat, srgb};
 
@@ -102,8 +102,8 @@ pub(super) struct Writer<'a> {
 /// A level of a texture that has it.
 #[derive(Clone, Copy)]
 pub(super) struct Level {
-    /// Width and height.
-    pub(super) extents: [Value; 2],
+    /// Width, height and depth.
+    pub(super) extents: [Value; 3],
     /// The number of its first texel.
     pub(super) start: Value,
 }
@@ -148,7 +148,7 @@ impl Writer<'_> {
     pub(super) fn extent(&mut self, axis: u32) -> Value {
         let slices = self.texture.ty.dimension.slices(self.texture.samples);
         match (self.level, axis, slices) {
-            (Some(level), 0 | 1, _) => level.extents[axis as usize],
+            (Some(level), 0 | 1, _) | (Some(level), 2, None) => level.extents[axis as usize],
             (_, 2, Some(slices)) => self.u32(slices),
             (_, 3, Some(slices)) => {
                 let depth = self.first_extent(2);
@@ -173,9 +173,12 @@ impl Writer<'_> {
 
     // ---- levels ----
 
-    /// `max(extent >> level, 1)`.
+    /// `max(extent >> level, 1)`; of slices that do not shrink as many as there are.
     pub(super) fn shrunk(&mut self, axis: u32, level: Value) -> Value {
         let extent = self.first_extent(axis);
+        if axis == 2 && self.texture.ty.dimension != Dimension::D3 {
+            return extent;
+        }
         let one = self.u32(1);
         let shrunk = self.op(Op::Shr, &[extent, level]);
         self.op(Op::Max, &[shrunk, one])
@@ -191,7 +194,7 @@ impl Writer<'_> {
         for before in 0..self.texture.levels - 1 {
             let before = self.u32(before);
             let (width, height) = (self.shrunk(0, before), self.shrunk(1, before));
-            let depth = self.first_extent(2);
+            let depth = self.shrunk(2, before);
             let slice = self.op(Op::Mul, &[width, height]);
             let texels = self.op(Op::Mul, &[slice, depth]);
             let behind = self.op(Op::Lt, &[before, level]);
@@ -199,7 +202,7 @@ impl Writer<'_> {
             let skipped = self.select(behind, texels, none);
             start = self.op(Op::Add, &[start, skipped]);
         }
-        let extents = [self.shrunk(0, level), self.shrunk(1, level)];
+        let extents = [0, 1, 2].map(|axis| self.shrunk(axis, level));
         self.level = Some(Level { extents, start });
     }
 
