@@ -591,6 +591,66 @@ def test_gradients_of_cubes_are_what_double_precision_gives(device):
     assert chosen >= {0, 1, 2, 3, 4, 5}
 
 
+def middles(n):
+    """The middle of each texel of a cube's faces, by face, row and column: where its row of the table leads back to."""
+    found = {}
+    for face, row in enumerate(FACES):
+        back = np.linalg.inv(np.array([row(*axis) for axis in np.eye(3)]).T)
+        for j, i in np.ndindex(n, n):
+            found[face, j, i] = back @ np.array([(2 * i + 1) / n - 1, (2 * j + 1) / n - 1, 1.0])
+    return found
+
+
+def texel_of(face, i, j, n, middle):
+    """The texel of a face, or of one beyond an edge across or else down the nearest of the face that lies there."""
+    if 0 <= i < n and 0 <= j < n:
+        return face, j, i
+    side = (np.sign(i), 0, 0) if not 0 <= i < n else (0, np.sign(j), 0)
+    back = np.linalg.inv(np.array([FACES[face](*axis) for axis in np.eye(3)]).T)
+    other, _, _ = face_of(back @ np.array(side, float))
+    near = middle[face, min(max(j, 0), n - 1), min(max(i, 0), n - 1)]
+    return min((at for at in middle if at[0] == other), key=lambda at: np.sum((middle[at] - near) ** 2))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gathers_of_cubes_are_those_of_a_cube_in_space(device):
+    @iv.kernel
+    def look(
+        t: iv.TextureCubeArray[iv.f32, "sample"],
+        d: iv.DepthCube[iv.f32, "sample"],
+        at: iv.Buffer[iv.f32],
+        out: iv.Buffer[iv.f32x4],
+        n: iv.Scalar[iv.u32],
+    ):
+        i = iv.thread_position_in_grid("x")
+        if i < n:
+            v = [at[3 * i + j] for j in range(3)]
+            out[3 * i] = t.gather(*v, 1, component="y")
+            out[3 * i + 1] = d.gather(*v)
+            out[3 * i + 2] = d.gather_compare(*v, 40.0, compare="less")
+
+    random = np.random.default_rng(9)
+    for n in (1, 2, 3, 5):
+        texels = np.arange(12 * n * n * 2, dtype=np.float32).reshape(12, n, n, 2)
+        depths = np.arange(6 * n * n, dtype=np.float32).reshape(6, n, n)
+        at = random.normal(size=(200, 3)).astype(np.float32)
+        # Close to edges and corners of the cube, too.
+        at[100:] = np.sign(at[100:]) * random.choice([0.5, 0.97, 1], size=(100, 3)).astype(np.float32)
+        out = np.zeros((len(at), 3, 4), np.float32)
+        look[len(at), 32](
+            iv.Texture(texels, "rg32float"), iv.Texture(depths, "depth32float"), at.reshape(-1), out.reshape(-1, 4),
+            len(at), device=device,
+        )  # fmt: skip
+        middle = middles(n)
+        for direction, (gathered, deep, less) in zip(at.astype(np.float64), out):
+            face, u, v = face_of(direction)
+            i, j = int(np.floor(u * n - 0.5)), int(np.floor(v * n - 0.5))
+            found = [texel_of(face, i + a, j + b, n, middle) for a, b in ((0, 1), (1, 1), (1, 0), (0, 0))]
+            assert gathered.tolist() == [texels[6 + f, y, x, 1] for f, y, x in found], direction
+            assert deep.tolist() == [depths[at] for at in found]
+            assert less.tolist() == [float(depths[at] > 40) for at in found]
+
+
 def test_volumes_say_that_they_are():
     with pytest.raises(iv.ArgumentError, match=r"dimensions=3: an array of shape \(2, 2\) has no slices"):
         iv.Texture.zeros((2, 2), "r8unorm", dimensions=3)

@@ -81,6 +81,22 @@ kernel void cubes(texturecube<float> sky [[texture(0)]], texturecube_array<uint>
 //   maps = texture(depth32float, 1, 1, 2, [3, 4]), rows = texture(r8sint, 2, 1, 2, [1, 2, 3, 4]), y = zeros(10)) grid(1) threadgroup(1)
 //   -> y == [1, 10, 5, 2, 1, 0, 4, 4, 4, 3]
 
+// A gather of a cube goes around on its face: in the middle of +x, and between +x and +z.
+kernel void gathers(texturecube<float> sky [[texture(0)]], texturecube_array<uint> skies [[texture(1)]],
+                    depthcube<float> shadow [[texture(2)]], depthcube_array<float> shadows [[texture(3)]],
+                    sampler how [[sampler(0)]], device float4 *y [[buffer(0)]]) {
+    constexpr sampler nearer(compare_func::less);
+    y[0] = sky.gather(how, float3(1, 0, 0));
+    y[1] = sky.gather(how, float3(1, 0, 1), component::y);
+    y[2] = float4(skies.gather(how, float3(1, 0, 0), 1));
+    y[3] = shadow.gather(how, float3(1, 0, 1));
+    y[4] = shadow.gather_compare(nearer, float3(1, 0, 0), 1.5f);
+    y[5] = shadows.gather_compare(nearer, float3(1, 0, 0), 1, 25.5f);
+}
+// run: @gathers(sky = texture(rg32float, 2, 2, 6, iota(48)), skies = texture(r8uint, 2, 2, 12, iota(48)),
+//   shadow = texture(depth32float, 2, 2, 6, iota(24)), shadows = texture(depth32float, 2, 2, 12, iota(48)), how = sampler(linear), y = zeros(24)) grid(1) threadgroup(1)
+//   -> y == [4, 6, 2, 0, 39, 5, 1, 35, 26, 27, 25, 24, 19, 2, 0, 17, 1, 1, 0, 0, 1, 1, 0, 0]
+
 kernel void histogram(texture2d<float, access::read> picture [[texture(0)]],
                       texture1d<uint, access::read_write> bins [[texture(1)]],
                       uint2 at [[thread_position_in_grid]]) {

@@ -152,6 +152,22 @@ fn levels_of_volumes() {
 //   sky = texture(r32float, 4, 4, 6, levels 3, iota(126)), skies = texture(r32float, 2, 2, 12, levels 2, iota(60)), y = zeros(6)) groups(1)
 //   -> y == [6, 23, 6, 7, 99, 54]
 
+@group(2) @binding(5) var shade: texture_depth_cube_array;
+
+// A gather of a cube goes around on its face: between +x and +z, and in the middle of +x.
+@compute @workgroup_size(1)
+fn gathers_of_cubes() {
+  let g = vec4u(textureGather(1, sky, how, vec3f(1.0, 0.0, 1.0)));
+  let d = vec4u(textureGather(shade, how, vec3f(1.0, 0.0, 0.0), 1));
+  let c = vec4u(textureGatherCompare(shade, against, vec3f(1.0, 0.0, 0.0), 1, 25.5));
+  for (var i = 0u; i < 4u; i++) {
+    y[i] = g[i] + 100u * d[i] + 10000u * c[i];
+  }
+}
+// run: @gathers_of_cubes(sky = texture(rg32float, 2, 2, 6, iota(48)), how = sampler(), shade = texture(r32float, 2, 2, 12, iota(48)),
+//   against = sampler(compare_less), y = zeros(4)) groups(1)
+//   -> y == [12639, 12705, 2501, 2435]
+
 @group(0) @binding(7) var deep: texture_depth_multisampled_2d;
 
 @compute @workgroup_size(4)

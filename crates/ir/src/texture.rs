@@ -554,7 +554,7 @@ pub enum TextureFunction {
     Depth,
     /// How many elements an array has.
     ArraySize,
-    /// Gives a component of the four texels that a linear sample of two dimensions is made of.
+    /// Gives a component of the four texels that a linear sample of two dimensions, or of a cube, is made of.
     Gather {
         /// Which: 0 to 3.
         component: u8,
@@ -567,7 +567,7 @@ pub enum TextureFunction {
     Samples,
     /// Gives a sample of what holds of a comparison with the last operand.
     SampleCompare(Sampling),
-    /// Gives what holds of it for the four texels that a linear sample of two dimensions is made of.
+    /// Gives what holds of it for the four texels that a linear sample of two dimensions, or of a cube, is made of.
     GatherCompare(Sampling),
     /// Makes sure that the thread's reads see what it wrote before, which they do (O1).
     Fence,
@@ -717,7 +717,10 @@ impl TextureFunction {
                 dimension.axes() > 0
             }
             (TextureFunction::Gather { .. } | TextureFunction::GatherCompare(_), dimension) => {
-                matches!(dimension, Dimension::D2 | Dimension::D2Array)
+                matches!(
+                    dimension,
+                    Dimension::D2 | Dimension::D2Array | Dimension::Cube | Dimension::CubeArray
+                )
             }
             (
                 TextureFunction::Read
@@ -913,7 +916,7 @@ impl KernelBuilder {
             .unwrap_or_else(|| unreachable!("a sample gives a value"))
     }
 
-    /// A component (0 to 3) of the four texels that a linear sample of two dimensions is made of: those at the
+    /// A component (0 to 3) of the four texels that a linear sample of two dimensions, or of a cube, is made of: those at the
     /// lower left, the lower right, the upper right and the upper left.
     ///
     /// ```

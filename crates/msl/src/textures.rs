@@ -252,9 +252,9 @@ impl Translator<'_> {
                 (TextureFunction::SampleCompare(sampling), at)
             }
             ["gather", _] => {
-                let at = self.sampled_at(number, dimension, 2)?;
+                let at = self.sampled_at(number, dimension, 3)?;
                 let sampling = self.sampling(number, dimension, None)?;
-                let component = match self.f.insts[number].operands[7] {
+                let component = match self.f.insts[number].operands[8] {
                     Operand::Bits(_, component) => component as u8,
                     _ => return Err(self.refuse("a gather of a component that is computed")),
                 };
@@ -265,9 +265,9 @@ impl Translator<'_> {
                 (function, at)
             }
             ["gather_compare"] => {
-                let mut at = self.sampled_at(number, dimension, 2)?;
+                let mut at = self.sampled_at(number, dimension, 3)?;
                 let sampling = self.sampling(number, dimension, None)?;
-                at.push(self.one(number, 7)?);
+                at.push(self.one(number, 8)?);
                 (TextureFunction::GatherCompare(sampling), at)
             }
             ["width"] => self.size_of_level(number, TextureFunction::Width, dimension)?,

@@ -26,7 +26,7 @@
 //!
 //! In one dimension it is `fma(a, t1 - t0, t0)`; in three `fma(c, back - front, front)` of two slices that are
 //! sampled so, with the weight `c` of z. A gather gives a component of the four texels of a linear sample of two
-//! dimensions, in the order `t01`, `t11`, `t10`, `t00`.
+//! dimensions, or on the face of a cube, in the order `t01`, `t11`, `t10`, `t00`.
 //!
 //! A level `l` is chosen by a number `lod`, as "Level-of-Detail Operation" has it; `n` is that of levels:
 //!
@@ -392,7 +392,7 @@ pub fn sample(shape: TextureShape, bytes: &[u8], sampler: Sampler, place: Place)
 /// The corners that a gather gives, in its order.
 pub const GATHERED: [usize; 4] = [2, 3, 1, 0];
 
-/// One component of the four texels that a linear sample of two dimensions is made of.
+/// One component of the four texels that a linear sample of two dimensions, or of a cube, is made of.
 pub fn gather(
     shape: TextureShape,
     bytes: &[u8],
@@ -404,7 +404,10 @@ pub fn gather(
         filter: Filter::Linear,
         ..sampler
     };
-    let Around { values, texels, .. } = around(shape, bytes, sampler, place, 0);
+    let Around { values, texels, .. } = match place.is_cube {
+        true => around_in_cube(shape, bytes, sampler, place, 0),
+        false => around(shape, bytes, sampler, place, 0),
+    };
     Sampled {
         components: GATHERED.map(|corner| values[corner][component]),
         texels: of_one_level(texels),

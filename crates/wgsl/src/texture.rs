@@ -260,9 +260,6 @@ impl Translator<'_> {
         if clamp_to_edge {
             self.keep_inside(memory, &mut at);
         }
-        if gather.is_some() && ty.dimension.is_cube() {
-            return Err(self.refuse("`textureGather` of a cube"));
-        }
         let reference = match depth_ref {
             Some(reference) => {
                 let reference = self.expr(reference)?;

@@ -760,7 +760,91 @@ fn gathers(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invoc
     // 83: store %to[%x], %c
     to_memory__store(x, c);
 }
-// error[unsupported-feature] at 88:5: `atomic_add` on a texel: WGSL has no atomics on textures
-// error[unsupported-feature] at 93:5: `texture_sample`: WGSL's samplers have no borders
-// error[unsupported-feature] at 99:5: `texture_sample`: WGSL's samplers have no pixel coordinates
-// error[unsupported-feature] at 102:14: parameter `%src`: WGSL has no `texture1d_array`
+// Kernel @gathers_of_cubes, written by Invar.
+// Source: textures.inv
+
+@group(0) @binding(0) var<storage, read_write> to_memory: array<vec4<f32>>;
+@group(0) @binding(1) var sky: texture_cube<f32>;
+@group(0) @binding(2) var skies: texture_cube_array<u32>;
+@group(0) @binding(3) var shadow: texture_depth_cube;
+@group(0) @binding(4) var how: sampler;
+// nearest
+@group(0) @binding(5) var sampled: sampler;
+// nearest compare_less
+@group(0) @binding(6) var sampled_2: sampler_comparison;
+
+struct Constants {
+    threads_x: u32,
+    threads_y: u32,
+    threads_z: u32,
+    threadgroups_x: u32,
+    threadgroups_y: u32,
+    threadgroups_z: u32,
+    first_x: u32,
+    first_y: u32,
+    first_z: u32,
+    row: u32,
+    to_memory__length: u32,
+    padding_11: u32,
+}
+@group(0) @binding(7) var<uniform> constants: Constants;
+
+// The threadgroup's position in the grid.
+var<private> threadgroup: vec3<u32>;
+// The size of this threadgroup, smaller at an edge of the grid.
+var<private> threadgroup_size: vec3<u32>;
+// The threads of this threadgroup, and whether this is one of them.
+var<private> thread_count: u32;
+var<private> exists: bool;
+// The thread's number in its threadgroup.
+var<private> thread: u32;
+// The thread's position in its threadgroup.
+var<private> position: vec3<u32>;
+
+fn to_memory__store(i: u32, value: vec4<f32>) {
+    if (i < constants.to_memory__length) {
+        let at = i * 4u;
+        to_memory[i] = value;
+    }
+}
+
+@compute @workgroup_size(8)
+fn gathers_of_cubes(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invocation_index) local__index: u32) {
+    threadgroup = workgroup__id + vec3<u32>(constants.first_x, constants.first_y, constants.first_z);
+    if (constants.row != 0u) {
+        // A long line of threadgroups in rows, the last one perhaps not full.
+        threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);
+        if (threadgroup.x >= constants.threadgroups_x) {
+            return;
+        }
+    }
+    threadgroup_size = min(vec3<u32>(8u, 1u, 1u), vec3<u32>(constants.threads_x, constants.threads_y, constants.threads_z) - threadgroup * vec3<u32>(8u, 1u, 1u));
+    thread = local__index;
+    thread_count = threadgroup_size.x * threadgroup_size.y * threadgroup_size.z;
+    exists = thread < thread_count;
+    position = vec3<u32>(thread, 0u, 0u);
+    if (!exists) {
+        return;
+    }
+    // 86: %x = thread_position_in_grid x
+    let x = threadgroup.x * 8u + position.x;
+    // 88: %c = texture_gather %sky[%half, %half, %half] y %how
+    let c = textureGather(1, sky, how, vec3<f32>(0.5f, 0.5f, 0.5f));
+    // 89: %d = texture_gather %skies[%half, %half, %half, %x] x
+    var d: vec4<u32>;
+    if (x < textureNumLayers(skies)) { d = textureGather(0, skies, sampled, vec3<f32>(0.5f, 0.5f, 0.5f), x); }
+    // 90: %e = texture_gather_compare %shadow[%half, %half, %half], %half compare_less
+    let e = textureGatherCompare(shadow, sampled_2, vec3<f32>(0.5f, 0.5f, 0.5f), 0.5f);
+    // 91: %f = cast f32x4 %d
+    let f = vec4<f32>(d);
+    // 92: %g = add %c, %f
+    let g = c + f;
+    // 93: %h = add %g, %e
+    let h = g + e;
+    // 94: store %to[%x], %h
+    to_memory__store(x, h);
+}
+// error[unsupported-feature] at 99:5: `atomic_add` on a texel: WGSL has no atomics on textures
+// error[unsupported-feature] at 104:5: `texture_sample`: WGSL's samplers have no borders
+// error[unsupported-feature] at 110:5: `texture_sample`: WGSL's samplers have no pixel coordinates
+// error[unsupported-feature] at 113:14: parameter `%src`: WGSL has no `texture1d_array`

@@ -137,7 +137,9 @@ impl Writer<'_> {
                     _first_or_none => None,
                 };
                 let [x, y, z] = sampling.offset;
-                if sampling.offset != [0; 3] || component.is_some() {
+                // Gathers of cubes have none in front of the component.
+                let has_offset = sampling.offset != [0; 3] || component.is_some();
+                if has_offset && !ty.dimension.is_cube() {
                     parts.push(match ty.dimension {
                         Dimension::D3 => format!("int3({x}, {y}, {z})"),
                         _flat => format!("int2({x}, {y})"),

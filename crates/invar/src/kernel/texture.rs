@@ -617,18 +617,20 @@ samples! {
         sample level gradient gather;
     Texture3d Component [T; 4]: (u: Val<f32> => ssa, v: Val<f32> => ssa, w: Val<f32> => ssa)
         sample level gradient3;
-    TextureCube Component [T; 4]: (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa) sample level;
+    TextureCube Component [T; 4]: (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa)
+        sample level gradient3 gather;
     TextureCubeArray Component [T; 4]:
-        (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa, element: impl Index => index) sample level;
+        (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa, element: impl Index => index)
+        sample level gradient3 gather;
     Depth2d DepthComponent T: (u: Val<f32> => ssa, v: Val<f32> => ssa)
         sample level gradient gather_depths compare;
     Depth2dArray DepthComponent T: (u: Val<f32> => ssa, v: Val<f32> => ssa, element: impl Index => index)
         sample level gradient gather_depths compare;
     DepthCube DepthComponent T: (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa)
-        sample level compare;
+        sample level gradient3 gather_depths compare;
     DepthCubeArray DepthComponent T:
         (x: Val<f32> => ssa, y: Val<f32> => ssa, z: Val<f32> => ssa, element: impl Index => index)
-        sample level compare;
+        sample level gradient3 gather_depths compare;
 }
 
 /// A texture of a device's own, as a texture of the host is: what `check` runs on.

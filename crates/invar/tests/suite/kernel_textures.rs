@@ -287,6 +287,63 @@ fn depths_are_compared() -> invar::Result<()> {
     Ok(())
 }
 
+/// Levels of a volume, gradients of three numbers, and what lies around a direction.
+#[kernel]
+fn deep_and_around(
+    deep: &Texture3d<f32>,
+    sky: &TextureCube<f32>,
+    shadows: &DepthCubeArray<f32>,
+    out: &mut [f32],
+) {
+    out[0] = deep.read_level(0, 0, 1, 1).x;
+    out[1] = (deep.levels() * 10 + deep.level_depth(1)) as f32;
+    out[2] = deep.sample_level(0.5, 0.5, 0.5, 2.0, MIXED).x;
+    out[3] = deep
+        .sample_gradient(0.5, 0.5, 0.5, [0.0, 0.0, 0.5], [0.0; 3], MIXED)
+        .x;
+    out[4] = sky
+        .sample_gradient(1.0, 0.0, 0.0, [0.0, 2.0, 0.0], [0.0; 3], MIXED)
+        .x;
+    out[5] = sky.gather::<0>(1.0, 0.0, 0.0, Sampler::NEAREST).y;
+    out[6] = shadows.gather_compare(1.0, 0.0, 0.0, 1, 25.5, NEARER).x;
+    out[7] = shadows.gather(1.0, 0.0, 0.0, 1, Sampler::NEAREST).x;
+}
+
+#[kernel]
+fn fills_volumes(deep: &mut Texture3d<f32>) {
+    let level = thread_position_in_grid().x;
+    let last = deep.level_depth(level) - 1;
+    deep.write_level(0, 0, last, level, [level as f32, 0.0, 0.0, 0.0]);
+}
+
+#[test]
+fn volumes_have_levels_and_cubes_what_is_around() -> invar::Result<()> {
+    let numbers =
+        |count: u32| -> Vec<u8> { (0..count).flat_map(|n| (n as f32).to_le_bytes()).collect() };
+    for device in devices()? {
+        let shape = TextureShape::volume(PixelFormat::R32Float, 1, 1, 4);
+        let shape = shape.and_then(|s| s.with_levels(3)).expect("a volume");
+        let mut deep = Texture::of_shape(&device, shape)?;
+        deep.write(&numbers(7))?;
+        let shape = shaped(PixelFormat::R32Float, [2, 2], |s| {
+            s.with_depth(6)?.with_levels(2)
+        });
+        let sky = Texture::of_shape(&device, shape)?;
+        sky.write(&numbers(30))?;
+        let shape = shaped(PixelFormat::Depth32Float, [2, 2], |s| s.with_depth(12));
+        let shadows = Texture::of_shape(&device, shape)?;
+        shadows.write(&numbers(48))?;
+        let mut out = device.buffer_zeroed::<f32>(8)?;
+        deep_and_around::launch(&device, Grid::threads(1), &deep, &sky, &shadows, &mut out)?
+            .wait()?;
+        assert_eq!(out.read()?, [5.0, 32.0, 6.0, 4.5, 24.0, 3.0, 1.0, 26.0]);
+        fills_volumes::launch(&device, Grid::threads(3), &mut deep)?.wait()?;
+        let texels = [0.0f32, 1.0, 2.0, 0.0, 4.0, 1.0, 2.0];
+        assert_eq!(deep.read()?, texels.map(f32::to_le_bytes).concat());
+    }
+    Ok(())
+}
+
 /// Samples of a texel, rows of an array, and a long row.
 #[kernel]
 fn arranged(

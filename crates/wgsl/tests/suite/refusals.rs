@@ -62,8 +62,8 @@ fn a_sample_by_neighbours_is_refused_with_its_name_and_line() {
 fn other_entry_points_of_a_file_with_depths_are_taken() {
     let text = "
         @group(0) @binding(0) var sky: texture_depth_cube;
-        @group(0) @binding(1) var how: sampler;
-        @compute @workgroup_size(1) fn looks() { let sky = textureGather(sky, how, vec3f(1)); }
+        @group(0) @binding(1) var how: sampler_comparison;
+        @compute @workgroup_size(1) fn looks() { let sky = textureSampleCompare(sky, how, vec3f(1), 0.5); }
         @compute @workgroup_size(1) fn computes() {}
         @fragment fn shades() {}";
     let shader = Shader::parse("both.wgsl", text).expect("a shader");

@@ -1,6 +1,7 @@
 //! Samples of cubes, as [`invar_texture::cube`] has them.
 
 use invar_ir::{Const, Op, Scalar, Value};
+use invar_texture::sample::GATHERED;
 use invar_texture::{Filter, Sampler};
 
 use super::writer::Writer;
@@ -14,9 +15,56 @@ pub(super) struct Face {
     pub(super) negative: Value,
 }
 
+/// What the direction of a sample leads to.
+struct Direction {
+    face: Face,
+    /// The column and row on the face, which may be beyond an edge by one.
+    indices: [Value; 2],
+    /// Of a linear sample how much it has of the next.
+    weights: [Option<Value>; 2],
+    /// Texels in a row and in a column.
+    extent: Value,
+    /// Of an array the element, and whether there is one.
+    element: Option<(Value, Value)>,
+}
+
 impl Writer<'_> {
     /// As [`invar_texture::cube`] says, operation by operation.
     pub(super) fn sample_cube(&mut self, sampler: Sampler, args: &[Value]) -> [Value; 4] {
+        let found = self.direction(sampler.filter, args);
+        if sampler.filter == Filter::Nearest {
+            let (zero, one) = (self.i32(0), self.i32(1));
+            let last = self.op(Op::Sub, &[found.extent, one]);
+            let [i, j] = found.indices.map(|index| {
+                let above = self.op(Op::Max, &[index, zero]);
+                self.op(Op::Min, &[above, last])
+            });
+            let number = self.face_number(found.face);
+            let texel = self.cube_texel([i, j, number], found.element);
+            return self.there(found.element, texel);
+        }
+        let corners = [0, 1, 2, 3].map(|corner| self.cube_corner(&found, corner));
+        let weights = found.weights.map(|weight| match weight {
+            Some(weight) => weight,
+            None => unreachable!("a linear sample has weights"),
+        });
+        let mixed = [0, 1, 2, 3].map(|c| {
+            let top = self.between(corners[0][c], corners[1][c], weights[0]);
+            let bottom = self.between(corners[2][c], corners[3][c], weights[0]);
+            self.between(top, bottom, weights[1])
+        });
+        self.there(found.element, mixed)
+    }
+
+    /// A component of the four texels that a linear sample is made of.
+    pub(super) fn gather_cube(&mut self, args: &[Value], component: usize) -> [Value; 4] {
+        let found = self.direction(Filter::Linear, args);
+        let gathered = GATHERED.map(|corner| self.cube_corner(&found, corner as i32)[component]);
+        self.there(found.element, gathered)
+    }
+
+    /// What a direction, and behind it the element of an array, leads to.
+    fn direction(&mut self, filter: Filter, args: &[Value]) -> Direction {
         let element = args.get(3).map(|element| {
             let extent = self.elements();
             let (element, inside) = self.coordinate(*element, extent);
@@ -32,42 +80,30 @@ impl Writer<'_> {
         let [x, y] = seen.map(|c| {
             let part = self.op(Op::Div, &[c, along]);
             let place = self.op(Op::Fma, &[part, half, half]);
-            self.whole(sampler.filter, place, extent)
+            self.whole(filter, place, extent)
         });
-        if sampler.filter == Filter::Nearest {
-            let (zero, one) = (self.i32(0), self.i32(1));
-            let last = self.op(Op::Sub, &[extent, one]);
-            let [i, j] = [x.0, y.0].map(|index| {
-                let above = self.op(Op::Max, &[index, zero]);
-                self.op(Op::Min, &[above, last])
-            });
-            let number = self.face_number(face);
-            let texel = self.cube_texel([i, j, number], element);
-            return self.there(element, texel);
+        Direction {
+            face,
+            indices: [x.0, y.0],
+            weights: [x.1, y.1],
+            extent,
+            element,
         }
-        let corners = [0, 1, 2, 3].map(|corner: i32| {
-            let beside = [corner & 1, corner >> 1];
-            let (least, [i, j]) = (self.i32(-1), [(x.0, beside[0]), (y.0, beside[1])]);
-            let index = |w: &mut Self, (index, beside): (Value, i32)| {
-                let beside = w.i32(beside);
-                let next = w.op(Op::Add, &[index, beside]);
-                let above = w.op(Op::Max, &[next, least]);
-                w.op(Op::Min, &[above, extent])
-            };
-            let (i, j) = (index(self, i), index(self, j));
-            let place = self.across_edges(face, [i, j], extent);
-            self.cube_texel(place, element)
-        });
-        let weights = [x.1, y.1].map(|weight| match weight {
-            Some(weight) => weight,
-            None => unreachable!("a linear sample has weights"),
-        });
-        let mixed = [0, 1, 2, 3].map(|c| {
-            let top = self.between(corners[0][c], corners[1][c], weights[0]);
-            let bottom = self.between(corners[2][c], corners[3][c], weights[0]);
-            self.between(top, bottom, weights[1])
-        });
-        self.there(element, mixed)
+    }
+
+    /// One of the four texels around, by the bits of the corner.
+    fn cube_corner(&mut self, found: &Direction, corner: i32) -> [Value; 4] {
+        let least = self.i32(-1);
+        let mut index = |index: Value, beside: i32| {
+            let beside = self.i32(beside);
+            let next = self.op(Op::Add, &[index, beside]);
+            let above = self.op(Op::Max, &[next, least]);
+            self.op(Op::Min, &[above, found.extent])
+        };
+        let i = index(found.indices[0], corner & 1);
+        let j = index(found.indices[1], corner >> 1);
+        let place = self.across_edges(found.face, [i, j], found.extent);
+        self.cube_texel(place, found.element)
     }
 
     /// The texel of a column, row and face.

@@ -78,6 +78,10 @@ impl Writer<'_> {
     }
 
     pub(super) fn gather(&mut self, sampler: Sampler, args: &[Value], component: usize) -> Value {
+        if self.texture.ty.dimension.is_cube() {
+            let gathered = self.gather_cube(args, component);
+            return self.four(gathered);
+        }
         let linear = Sampler {
             filter: Filter::Linear,
             ..sampler
