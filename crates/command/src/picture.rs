@@ -81,15 +81,19 @@ pub fn texels(path: &Path, shape: TextureShape) -> Result<Vec<u8>, FileError> {
     let frame = reader
         .next_frame(&mut pixels)
         .map_err(|e| damaged(path, &e))?;
-    let samples = frame.color_type.samples();
+    let mut samples = frame.color_type.samples();
     let bits = match frame.bit_depth {
         png::BitDepth::Sixteen => 16,
         _eight => 8,
     };
-    let used = &pixels[..frame.buffer_size().min(size)];
+    pixels.truncate(frame.buffer_size());
+    if frame.color_type == png::ColorType::Indexed {
+        pixels = from_palette(path, reader.info(), &frame, &pixels)?;
+        samples = 4;
+    }
     let mut bytes = Vec::with_capacity(shape.size_bytes() as usize);
     let mut texel = vec![0; format.texel_bytes() as usize];
-    for pixel in used.chunks_exact(samples * bits as usize / 8) {
+    for pixel in pixels.chunks_exact(samples * bits as usize / 8) {
         encode(colour(pixel, samples, bits), bits, format, &mut texel);
         bytes.extend_from_slice(&texel);
     }
@@ -100,6 +104,40 @@ pub fn texels(path: &Path, shape: TextureShape) -> Result<Vec<u8>, FileError> {
         ));
     }
     Ok(bytes)
+}
+
+/// The colours with alpha of rows of pixels that are numbers of a palette's colours. A number that the palette has not
+/// is damage: the decoder would take it for black.
+fn from_palette(
+    path: &Path,
+    info: &png::Info<'_>,
+    frame: &png::OutputInfo,
+    rows: &[u8],
+) -> Result<Vec<u8>, FileError> {
+    let damaged = |why: &str| FileError::new(path, format!("is a damaged PNG file: {why}"));
+    let Some(palette) = info.palette.as_deref() else {
+        return Err(damaged("it has no palette"));
+    };
+    let alphas = info.trns.as_deref().unwrap_or_default();
+    let bits = frame.bit_depth as usize;
+    let mut colours = Vec::new();
+    for (row, line) in rows.chunks_exact(frame.line_size).enumerate() {
+        for column in 0..frame.width as usize {
+            let at = column * bits;
+            // The first of a byte's pixels is in its high bits.
+            let number = line[at / 8] >> (8 - bits - at % 8) & (0xffu8 >> (8 - bits));
+            let number = usize::from(number);
+            let Some(colour) = palette.get(3 * number..3 * number + 3) else {
+                return Err(damaged(&format!(
+                    "its pixel at column {column} of row {row} has colour {number} of a palette of {}",
+                    palette.len() / 3
+                )));
+            };
+            colours.extend_from_slice(colour);
+            colours.push(alphas.get(number).copied().unwrap_or(u8::MAX));
+        }
+    }
+    Ok(colours)
 }
 
 /// Whether a picture's codes have a meaning in a format.
@@ -149,7 +187,13 @@ fn encode(colour: [u32; 4], bits: u32, format: PixelFormat, texel: &mut [u8]) {
 fn open(path: &Path) -> Result<png::Reader<BufReader<File>>, FileError> {
     let file = File::open(path).map_err(|e| FileError::io(path, &e))?;
     let mut decoder = png::Decoder::new(BufReader::new(file));
-    decoder.set_transformations(png::Transformations::EXPAND);
+    let header = decoder.read_header_info();
+    let colours = header.map_err(|e| damaged(path, &e))?.color_type;
+    decoder.set_transformations(match colours {
+        // They are looked up here.
+        png::ColorType::Indexed => png::Transformations::IDENTITY,
+        _written_out => png::Transformations::EXPAND,
+    });
     decoder.read_info().map_err(|e| damaged(path, &e))
 }
 
@@ -176,6 +220,12 @@ fn damaged(path: &Path, error: &png::DecodingError) -> FileError {
                 }
                 () if text.starts_with("IDAT or fDAT chunk does not") => {
                     "it has too few pixels".to_string()
+                }
+                () if text.starts_with("Invalid image dimensions") => {
+                    return FileError::new(
+                        path,
+                        "is a picture without pixels: a texture has 1 at least",
+                    );
                 }
                 () if text.contains("ChunkType") => {
                     format!("its {}is not where or what it should be", part_named(&text))

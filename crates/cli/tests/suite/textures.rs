@@ -210,6 +210,122 @@ fn pictures_of_16_bits_keep_all_of_them() {
     assert_eq!(seen.bytes, [0x12, 0xfe, 1, 1]);
 }
 
+/// A PNG file whose pixels are numbers of so many bits of colours of a palette, by rows of bytes.
+fn png_with_palette(
+    size: [u32; 2],
+    bits: u8,
+    palette: &[[u8; 3]],
+    alphas: &[u8],
+    rows: &[&[u8]],
+) -> Vec<u8> {
+    let checksum = |bytes: &[u8]| {
+        !bytes.iter().fold(u32::MAX, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 }
+            })
+        })
+    };
+    let chunk = |kind: &[u8; 4], data: &[u8]| {
+        let body = [&kind[..], data].concat();
+        let length = (data.len() as u32).to_be_bytes();
+        [&length[..], &body, &checksum(&body).to_be_bytes()].concat()
+    };
+    let [width, height] = size.map(u32::to_be_bytes);
+    let head = [&width[..], &height, &[bits, 3, 0, 0, 0]].concat();
+    // No row has a filter, and nothing is compressed.
+    let pixels: Vec<u8> = rows.iter().flat_map(|row| [&[0], *row].concat()).collect();
+    let (mut a, mut b) = (1u32, 0u32);
+    for byte in &pixels {
+        a = (a + u32::from(*byte)) % 65521;
+        b = (b + a) % 65521;
+    }
+    let length = pixels.len() as u16;
+    let data = [
+        &[0x78, 1, 1][..],
+        &length.to_le_bytes(),
+        &(!length).to_le_bytes(),
+        &pixels,
+        &(b << 16 | a).to_be_bytes(),
+    ];
+    let mut file = vec![0x89, b'P', b'N', b'G', 13, 10, 26, 10];
+    file.extend(chunk(b"IHDR", &head));
+    if !palette.is_empty() {
+        file.extend(chunk(b"PLTE", palette.as_flattened()));
+    }
+    if !alphas.is_empty() {
+        file.extend(chunk(b"tRNS", alphas));
+    }
+    file.extend(chunk(b"IDAT", &data.concat()));
+    file.extend(chunk(b"IEND", &[]));
+    file
+}
+
+#[test]
+fn pixels_of_a_palette_have_its_colours_or_are_damage() {
+    let folder = Folder::new();
+    let file = folder.path("few.png");
+    let source = folder.file("copy.inv", COPY);
+    let src = format!("src=@{}", text(&file));
+    let palette = [[1, 2, 3], [40, 50, 60], [200, 100, 0]];
+    // Four pixels in a byte: of the fourth, behind the row, nothing is asked.
+    let few = png_with_palette([3, 2], 2, &palette, &[9], &[&[0b0001_1011], &[0b1000_0111]]);
+    std::fs::write(&file, few).expect("written");
+    let photo = format!("@{}", text(&file));
+    let seen = copied(&folder, &photo, "texture(rgba8unorm, 3, 2)");
+    let colours = [[1, 2, 3, 9], [40, 50, 60, 255], [200, 100, 0, 255]];
+    let expected = [0, 1, 2, 2, 0, 1].map(|number| colours[number]);
+    assert_eq!(seen.bytes, expected.as_flattened());
+
+    let out = folder.path("out.npy");
+    let refused = |bytes: Vec<u8>| {
+        std::fs::write(&file, bytes).expect("written");
+        let out_arg = format!("dst=@{}", text(&out));
+        let dst = "dst=texture(rgba8unorm, 2, 2)";
+        let args = [
+            "run",
+            text(&source),
+            "--arg",
+            &src,
+            "--arg",
+            dst,
+            "--out",
+            &out_arg,
+        ];
+        let (_, err) = expect(2, &args);
+        assert_eq!(err.trim_end().lines().count(), 1, "{err}");
+        assert!(!out.exists());
+        err
+    };
+    let beyond = refused(png_with_palette(
+        [2, 2],
+        8,
+        &palette,
+        &[],
+        &[&[0, 1], &[2, 3]],
+    ));
+    let why = "few.png: is a damaged PNG file: its pixel at column 1 of row 1 has colour 3 of a palette of 3";
+    assert!(beyond.contains(why), "{beyond}");
+    let beyond = refused(png_with_palette(
+        [2, 2],
+        1,
+        &palette[..1],
+        &[],
+        &[&[0x80], &[0]],
+    ));
+    let why = "its pixel at column 0 of row 0 has colour 1 of a palette of 1";
+    assert!(beyond.contains(why), "{beyond}");
+    let none = refused(png_with_palette([2, 2], 8, &[], &[], &[&[0, 0], &[0, 0]]));
+    assert!(
+        none.contains("few.png: is a damaged PNG file: it has no palette"),
+        "{none}"
+    );
+    for size in [[0, 2], [2, 0], [0, 0]] {
+        let empty = refused(png_with_palette(size, 8, &palette, &[], &[]));
+        let why = "few.png: is a picture without pixels: a texture has 1 at least";
+        assert!(empty.contains(why), "{empty}");
+    }
+}
+
 #[test]
 fn bad_pictures_and_textures_are_refused_in_a_sentence() {
     let folder = Folder::new();
