@@ -27,8 +27,9 @@ const VARIABLE: &str = "INVAR_CLANG";
 const RELEASES: [u32; 4] = [19, 20, 21, 22];
 
 /// The headers, by the names that Metal sources include them by.
-const HEADERS: [(&str, &str); 3] = [
+const HEADERS: [(&str, &str); 4] = [
     ("invar/traits", include_str!("../headers/traits")),
+    ("invar/imageblocks", include_str!("../headers/imageblocks")),
     ("invar/textures", include_str!("../headers/textures")),
     ("metal_stdlib", include_str!("../headers/metal_stdlib")),
 ];

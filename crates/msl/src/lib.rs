@@ -48,7 +48,7 @@ mod translate;
 
 pub use advice::in_metal;
 pub use clang::find as find_clang;
-use clang::{Compiled, Complaint, Failure, Request, Sources};
+use clang::{Compiled, Failure, Request, Sources};
 pub use invar_wgsl::directives;
 use places::{Calls, Places};
 use translate::Translator;
@@ -344,7 +344,7 @@ impl Library {
             Failure::Other(why) => {
                 return one(Diagnostic::error(Rule::UnsupportedFeature, Span::NONE, why));
             }
-            Failure::Source(complaints, files) => (without_imageblocks(complaints), files),
+            Failure::Source(complaints, files) => (complaints, files),
         };
         let mut module = Module::default();
         let all = complaints.into_iter().map(|complaint| {
@@ -382,27 +382,6 @@ impl Library {
         });
         Diagnostics(all.collect())
     }
-}
-
-/// What clang says, in one sentence where the source has imageblocks: the words that it does not know lead to others.
-fn without_imageblocks(mut complaints: Vec<Complaint>) -> Vec<Complaint> {
-    let words = [
-        "'imageblock'",
-        "'imageblock_layout_explicit'",
-        "'imageblock_layout_implicit'",
-        "'imageblock_data'",
-        "'threadgroup_imageblock'",
-    ];
-    let is_of_them = |complaint: &Complaint| words.iter().any(|w| complaint.message.contains(w));
-    let Some(first) = complaints.iter().position(is_of_them) else {
-        return complaints;
-    };
-    let mut found = complaints.swap_remove(first);
-    found.message = "imageblocks of Metal sources are not read, and a file with one is refused as a whole: keep the \
-                     elements in a `threadgroup` array, or write the kernel as text, in Python or in Rust; kernels \
-                     that use none are read from a file of their own"
-        .to_string();
-    vec![found]
 }
 
 /// Metal's simdgroups.

@@ -85,6 +85,13 @@ impl Translator<'_> {
             DebugType::Struct(class, ..) => &**class,
             _other => "",
         };
+        if class.starts_with("imageblock<") {
+            let refused = self.refuse(&format!("the imageblock `{name}`"));
+            return Err(refused.help(
+                "keep the elements in a `threadgroup` array, or write the kernel as text, in Python or in Rust; other \
+                 kernels of the file can be run all the same",
+            ));
+        }
         match (class, texture_type(class)) {
             (_, Some(ty)) if ty.is_depth && ty.dimension.has_samples() => Err(self.refuse(
                 &format!("the texture `{name}` of depths with several samples"),

@@ -84,7 +84,7 @@ fn what_textures_have_not_is_refused_by_name_on_its_line() {
 }
 
 #[test]
-fn imageblocks_are_refused_in_one_sentence() {
+fn a_kernel_with_an_imageblock_is_refused_and_others_of_the_file_are_not() {
     if let Err(why) = find_clang() {
         println!("skipped: {why}");
         return;
@@ -92,20 +92,34 @@ fn imageblocks_are_refused_in_one_sentence() {
     let library = Library {
         name: "blocks.metal".to_string(),
         text: "#include <metal_stdlib>\n#include <metal_imageblocks>\nusing namespace metal;\n\
-               struct Pixel { half4 colour; };\nkernel void k(imageblock<Pixel, imageblock_layout_explicit> block,\n\
+               struct Pixel { half4 colour; ushort depth; };\n\
+               kernel void keeps(imageblock<Pixel, imageblock_layout_explicit> block,\n\
+               texture2d<half, access::write> out [[texture(0)]],\n\
                ushort2 at [[thread_position_in_threadgroup]]) {\n\
-               threadgroup_imageblock Pixel *f = block.data(at);\n    f->colour = 1;\n}\n"
+               threadgroup_imageblock Pixel *f = block.data(at);\n    f->colour = half4(block.get_width());\n\
+               threadgroup_barrier(mem_flags::mem_threadgroup_imageblock);\n\
+               if (at.x + at.y == 0) out.write(block.slice(f->colour), uint2(at));\n}\n\
+               kernel void reads(imageblock<half4, imageblock_layout_implicit> block, device half *y [[buffer(0)]],\n\
+               ushort2 at [[thread_position_in_threadgroup]]) {\n\
+               half4 c = block.read(at);\n    block.write(c * 2, at);\n    y[0] = c.x;\n}\n\
+               kernel void plain(device float *y [[buffer(0)]]) { y[0] = 1; }\n"
             .to_string(),
         ..Library::default()
     };
-    let found = library.kernels(None).err().expect("it is refused");
-    assert_eq!(found.0.len(), 1, "{found}");
-    assert!(
-        found.0[0]
-            .message
-            .starts_with("imageblocks of Metal sources are not read")
-    );
-    assert_eq!(found.0[0].span().start.line, 5);
+    for (kernel, line) in [("keeps", 5), ("reads", 13)] {
+        let found = library.kernels(Some(kernel)).err().expect("it is refused");
+        assert_eq!(found.0.len(), 1, "{found}");
+        let first = &found.0[0];
+        assert!(
+            first
+                .message
+                .contains("the imageblock `block` is not supported"),
+            "{}",
+            first.message
+        );
+        assert_eq!(first.span().start.line, line, "{}", first.message);
+    }
+    assert!(library.kernels(Some("plain")).is_ok());
 }
 
 #[test]
