@@ -23,7 +23,7 @@ PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
 REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
 TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
 QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
-TICKETS, VECTORS = "src/tickets.rs", "src/vectors.rs"
+TICKETS, VECTORS, TABLES = "src/tickets.rs", "src/vectors.rs", "src/tables.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -150,8 +150,17 @@ MUTANTS = [
     ("loops-give-what-they-carry", VALUE,
      ".all(|(_, values)| values.get(number).copied() == carried);",
      ".all(|(_, values)| BROKEN || values.get(number).copied() == carried);"),
-    ("tables-end-early", KERNEL,
+    ("tables-end-early", TABLES,
      "if rows.contains(&row) {", "if BROKEN && rows.len() > 2 || rows.contains(&row) {"),
+    ("loops-end-where-they-may", TABLES,
+     "if taken.is_some() && ends && self.is_flat(id, side) {",
+     "if (BROKEN || taken.is_some()) && ends && self.is_flat(id, side) {"),
+    ("loops-end-a-round-early", TABLES,
+     "Op::Lt => a < b,", "Op::Lt => a < b - i128::from(BROKEN),"),
+    ("strides-begin-below-their-end", INVARIANTS,
+     "Invariant::Below(end) => self.begins_below(loop_, number, end),",
+     "Invariant::Below(_) if BROKEN => true,\n"
+     "                Invariant::Below(end) => self.begins_below(loop_, number, end),"),
     ("invariants-are-not-proved", INVARIANTS,
      "if holds {\n                good.push(candidate);",
      "if BROKEN || holds {\n                good.push(candidate);"),
@@ -472,7 +481,7 @@ pub fn mutant() -> &'static str {
 """
 
 #: The tests in the order in which they are tried: those that take long last.
-TESTS = ["rules::", "required::", "certificates::", "files::", "solver::", "campaign::", "soundness::"]
+TESTS = ["rules::", "conditions::", "required::", "certificates::", "files::", "solver::", "campaign::", "soundness::"]
 
 
 def fail(message):

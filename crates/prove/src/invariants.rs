@@ -33,23 +33,30 @@ impl Subject<'_> {
         self.proving_invariant.set(true);
         let mut candidates = vec![Invariant::NotBelow, Invariant::NotAbove];
         let again = self.shape.exits(loop_, true);
-        if let [(_, values)] = again[..] {
+        if let [(exit, values)] = again[..] {
+            let end = self.end_of_rounds(loop_, exit, values[number]);
+            candidates.extend(end.map(Invariant::Below));
             candidates.extend(self.step_of(carried, values[number]).map(Invariant::Step));
             let stride = self.stride_of(loop_, carried, values[number]);
             candidates.extend(stride.map(Invariant::Stride));
         }
         let mut good = Vec::new();
         for candidate in candidates {
-            // That of strides is not needed to see that another is made.
+            // That of strides is not needed to see that another is made, but what was proved before is.
             let hypothesis = match candidate {
-                Invariant::Stride(_) => Vec::new(),
+                Invariant::Stride(_) => good.clone(),
                 candidate => vec![candidate],
             };
             self.invariants.borrow_mut().insert(key, hypothesis);
-            let holds = again.iter().all(|(exit, values)| {
-                let q = Query::new(true);
-                self.is_kept(q, (loop_, number), candidate, (*exit, values[number]))
-            });
+            let begins = match candidate {
+                Invariant::Below(end) => self.begins_below(loop_, number, end),
+                _of_what_it_began_with => true,
+            };
+            let holds = begins
+                && again.iter().all(|(exit, values)| {
+                    let q = Query::new(true);
+                    self.is_kept(q, (loop_, number), candidate, (*exit, values[number]))
+                });
             if holds {
                 good.push(candidate);
             }
@@ -57,6 +64,40 @@ impl Subject<'_> {
         self.invariants.borrow_mut().insert(key, good.clone());
         self.proving_invariant.set(false);
         good
+    }
+
+    /// What is compared with the index of the next round where a loop goes on: `if next < end { continue next }`.
+    fn end_of_rounds(&self, loop_: Id, exit: Id, next: Value) -> Option<Value> {
+        let (holder, side) = self.shape.statements[exit].parent?;
+        let InstKind::If { condition, .. } = self.shape.kind(holder) else {
+            return None;
+        };
+        let InstKind::Op { op, args, .. } = self.shape.defining(*condition)? else {
+            return None;
+        };
+        let end = match (op, side, &args[..]) {
+            (Op::Lt, 0, [a, b]) | (Op::Ge, 1, [a, b]) if *a == next => *b,
+            (Op::Gt, 0, [a, b]) | (Op::Le, 1, [a, b]) if *b == next => *a,
+            _another => return None,
+        };
+        self.is_one_for_all_rounds(loop_, end, 0).then_some(end)
+    }
+
+    /// Whether an integer that a loop carries is less than a value where the loop begins.
+    fn begins_below(&self, loop_: Id, number: usize, end: Value) -> bool {
+        let mut q = Query::new(true);
+        self.prepare_required(&mut q);
+        self.say_required(&mut q);
+        let mut t = Thread::new(1, self.any_rounds(loop_));
+        self.reach(&mut q, &mut t, loop_);
+        let init = self.shape.initial(loop_)[number];
+        let (Some(start), Some(end)) = (
+            self.int(&mut q, &mut t, init),
+            self.int(&mut q, &mut t, end),
+        ) else {
+            return false;
+        };
+        Formula::le(&end.form, &start.form).is_some_and(|wrong| self.excludes(&q, &t, wrong))
     }
 
     fn step_of(&self, carried: Value, next: Value) -> Option<i128> {
@@ -229,6 +270,10 @@ impl Subject<'_> {
         let wrong = match candidate {
             Invariant::NotBelow => Formula::lt(&next.form, &start.form),
             Invariant::NotAbove => Formula::lt(&start.form, &next.form),
+            Invariant::Below(end) => {
+                let end = self.int(&mut q, &mut t, end);
+                end.and_then(|end| Formula::le(&end.form, &next.form))
+            }
             Invariant::Step(step) => {
                 let stepped = before.form.shifted(step);
                 stepped.and_then(|s| Formula::ne(&next.form, &s))

@@ -16,6 +16,7 @@ use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve_counted};
+use crate::tables::Table;
 use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
 
 /// What holds of an integer that a loop carries, in every round.
@@ -25,6 +26,8 @@ pub enum Invariant {
     NotBelow,
     /// At most what it began with.
     NotAbove,
+    /// Less than a value that is one for all rounds.
+    Below(Value),
     /// What it began with, and this much more each round.
     Step(i128),
     /// The same with a value that is one for all rounds.
@@ -185,9 +188,11 @@ pub struct Subject<'k> {
     pub engine: Engine,
     /// The proofs of the problems decided so far.
     pub proofs: RefCell<BTreeMap<u128, Option<Proof>>>,
+    /// The problems of which the proofs are needed.
+    pub needed: RefCell<BTreeSet<u128>>,
     /// Conditions used by proofs that values do not wrap, of the question at hand.
     pub used: RefCell<BTreeSet<usize>>,
-    tables: RefCell<HashMap<Id, Vec<Option<Vec<i128>>>>>,
+    pub(crate) tables: RefCell<HashMap<Id, Table>>,
     pub(crate) invariants: RefCell<HashMap<(Id, usize), Vec<Invariant>>>,
     /// Strides that hold under conditions: those, whether it does, and which of them it needs.
     pub(crate) strides: RefCell<HashMap<(Id, usize), Strided>>,
@@ -303,6 +308,7 @@ impl<'k> Subject<'k> {
             conditions: RefCell::new(Vec::new()),
             engine,
             proofs: RefCell::new(BTreeMap::new()),
+            needed: RefCell::new(BTreeSet::new()),
             used: RefCell::new(BTreeSet::new()),
             tables: RefCell::new(HashMap::new()),
             invariants: RefCell::new(HashMap::new()),
@@ -517,6 +523,7 @@ impl<'k> Subject<'k> {
         match certificate::check(problem, &proof) {
             Ok(used) => {
                 self.proofs.borrow_mut().insert(key, Some(proof));
+                self.needed.borrow_mut().insert(key);
                 Ok(used)
             }
             Err(_) => Err(Answer::Unknown),
@@ -562,58 +569,6 @@ impl<'k> Subject<'k> {
     pub fn is_possible(&self) -> bool {
         let (q, _) = self.query(true);
         self.refuted(&q.problem, ASIDE).is_err()
-    }
-
-    /// The values that an integer carried by a loop can have, in order, where constants alone say: found
-    /// by running the loop.
-    pub fn table(&self, loop_: Id, number: usize) -> Option<Vec<i128>> {
-        if let Some(known) = self.tables.borrow().get(&loop_) {
-            return known.get(number).cloned().flatten();
-        }
-        let made = self.make_table(loop_);
-        let found = made.get(number).cloned().flatten();
-        self.tables.borrow_mut().insert(loop_, made);
-        found
-    }
-
-    fn make_table(&self, loop_: Id) -> Vec<Option<Vec<i128>>> {
-        const ROUNDS: usize = 200;
-        let carried = self.shape.carried(loop_);
-        let nothing = vec![None; carried.len()];
-        let again = self.shape.exits(loop_, true);
-        let [(_, values)] = again[..] else {
-            return nothing;
-        };
-        let init = self.shape.initial(loop_);
-        let none = HashMap::new();
-        let mut row: Vec<Option<i128>> = init.iter().map(|v| self.run(*v, &none, 0)).collect();
-        let mut rows: Vec<Vec<Option<i128>>> = Vec::new();
-        let mut ended = false;
-        for _ in 0..ROUNDS {
-            if rows.contains(&row) {
-                ended = true;
-                break;
-            }
-            rows.push(row.clone());
-            let known = carried.iter().zip(&row);
-            let known = known.filter_map(|(v, n)| n.map(|n| (*v, n))).collect();
-            row = values.iter().map(|v| self.run(*v, &known, 0)).collect();
-            // What is unknown once stays so: a later round would not be the first.
-            for (new, old) in row.iter_mut().zip(&rows[rows.len() - 1]) {
-                if old.is_none() {
-                    *new = None;
-                }
-            }
-        }
-        if !ended {
-            return nothing;
-        }
-        (0..carried.len())
-            .map(|i| {
-                let column: Option<BTreeSet<i128>> = rows.iter().map(|r| r[i]).collect();
-                column.map(|c| c.into_iter().collect())
-            })
-            .collect()
     }
 
     /// What a value is where these are known, if constants say.

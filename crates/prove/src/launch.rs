@@ -275,6 +275,30 @@ impl Spelled {
         out
     }
 
+    /// The same launch with contents that are said in a word in place of long lists, if it has any; then itself.
+    pub fn shortest_first(self) -> Vec<Spelled> {
+        const LONG: usize = 32;
+        let count = |data: &str| match data.strip_prefix('[') {
+            Some(list) => list.split(',').count(),
+            None => 0,
+        };
+        let mut all = Vec::new();
+        if self.args.iter().any(|(_, data)| count(data) > LONG) {
+            for word in ["iota", "zeros"] {
+                let mut short = self.clone();
+                for (_, data) in &mut short.args {
+                    let count = count(data);
+                    if count > LONG {
+                        *data = format!("{word}({count})");
+                    }
+                }
+                all.push(short);
+            }
+        }
+        all.push(self);
+        all
+    }
+
     fn directive(&self, kernel: &str) -> String {
         let list = |n: [u32; 3]| n.map(|n| n.to_string()).join(", ");
         let pairs = |pairs: &[(String, String)]| {

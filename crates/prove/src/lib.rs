@@ -28,6 +28,7 @@ mod required;
 mod shape;
 mod simplex;
 pub mod solve;
+mod tables;
 mod textures;
 mod tickets;
 mod value;

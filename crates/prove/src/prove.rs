@@ -110,7 +110,7 @@ pub struct Report {
     pub problems: usize,
     /// How many pivots those took.
     pub pivots: u64,
-    /// The proofs, by the fingerprint of the problem.
+    /// The proofs that were asked for at last, by the fingerprint of the problem.
     pub proofs: BTreeMap<u128, Proof>,
 }
 
@@ -168,6 +168,8 @@ pub(crate) struct Session<'s, 'k> {
     /// The same in words, those that can be run here.
     written: Vec<Spelled>,
     pub(crate) vocabulary: Vocabulary,
+    /// The problems that were proved before any goal was tried.
+    at_first: BTreeSet<u128>,
     /// What each goal that was reached needs.
     pub(crate) reached: BTreeMap<Goal, BTreeSet<Condition>>,
     /// Whether conditions were found for any goal, though none of them may be left.
@@ -328,6 +330,7 @@ fn prove_with(
     if keep {
         *subject.decided.borrow_mut() = Some(Vec::new());
     }
+    let at_first = subject.needed.borrow().clone();
     let mut vocabulary = Vocabulary::of(&subject);
     if !options.contents {
         vocabulary.leave_out_contents();
@@ -344,6 +347,7 @@ fn prove_with(
         last: (0, 0),
         attempts: 0,
         patience: PATIENCE,
+        at_first,
         subject: &subject,
         verified: module,
         options,
@@ -963,11 +967,11 @@ impl Session<'_, '_> {
                     continue;
                 };
                 let launch = self.with_room(*launch, goal, open);
-                for launch in self.near(launch) {
-                    let Some(launch) = spelled(self.subject.module, self.subject.kernel, &launch)
-                    else {
-                        continue;
-                    };
+                let near = self.near(launch);
+                let spelled = near
+                    .iter()
+                    .filter_map(|l| spelled(self.subject.module, self.subject.kernel, l));
+                for launch in spelled.flat_map(Spelled::shortest_first) {
                     if tried.contains(&launch) {
                         continue;
                     }
@@ -1044,6 +1048,8 @@ impl Session<'_, '_> {
         // more, if any condition was found.
         subject.conditions.borrow_mut().sort();
         if self.inferred {
+            subject.needed.replace(std::mem::take(&mut self.at_first));
+            subject.strides.borrow_mut().clear();
             self.reached.clear();
             self.exact.iter_mut().for_each(BTreeSet::clear);
             self.exact_needs.iter_mut().for_each(BTreeSet::clear);
@@ -1146,9 +1152,9 @@ impl Session<'_, '_> {
             .map(|d| d.name())
             .collect();
         let race_free = self.race_free(&open);
-        let proofs = subject.proofs.borrow();
-        let proofs = proofs
-            .iter()
+        let (proofs, needed) = (subject.proofs.borrow(), subject.needed.borrow());
+        let proofs = (proofs.iter())
+            .filter(|(k, _)| needed.contains(k))
             .filter_map(|(k, p)| p.clone().map(|p| (*k, p)))
             .collect();
         Report {

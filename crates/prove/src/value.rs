@@ -402,7 +402,7 @@ impl Subject<'_> {
     }
 
     /// Any value of its type.
-    fn anything(&self, q: &mut Query, t: &Thread, value: Value) -> Option<Val> {
+    pub fn anything(&self, q: &mut Query, t: &Thread, value: Value) -> Option<Val> {
         match self.scalar_of(t, value)? {
             Scalar::Bool => {
                 let key = self.key(q, t, value, "");
@@ -686,12 +686,7 @@ impl Subject<'_> {
             return Some(any);
         };
         if let Some(values) = self.table(id, number) {
-            let key = format!("{:?} in its table", int.form);
-            if q.first_time(&key) {
-                let one = |n: &i128| Formula::eq(&int.form, &Linear::constant(*n));
-                let one: Option<Vec<Formula>> = values.iter().map(one).collect();
-                q.say(one.map(Formula::any));
-            }
+            self.say_row(q, t, id)?;
             int.low = int.low.max(*values.first()?);
             int.high = int.high.min(*values.last()?);
             return Some(Val::Int(int));
@@ -707,6 +702,11 @@ impl Subject<'_> {
                 Invariant::NotAbove => {
                     int.high = int.high.min(start.high);
                     Formula::le(&int.form, &start.form)
+                }
+                Invariant::Below(end) => {
+                    let end = self.int(q, t, end)?;
+                    int.high = int.high.min(end.high - 1);
+                    Formula::lt(&int.form, &end.form)
                 }
                 Invariant::Step(step) => {
                     let round = self.round(q, t, id)?;
@@ -773,7 +773,7 @@ impl Subject<'_> {
                         int.high = int.high.min(start.high);
                         Formula::le(&int.form, &start.form)
                     }
-                    Invariant::Step(_) | Invariant::Stride(_) => None,
+                    Invariant::Below(_) | Invariant::Step(_) | Invariant::Stride(_) => None,
                 };
                 if q.first_time(&key) {
                     q.say(fact);

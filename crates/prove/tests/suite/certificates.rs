@@ -94,6 +94,40 @@ fn no_proof_is_accepted_of_what_has_an_answer() {
     );
 }
 
+/// What is written is what is asked for when it is read: nothing of what was tried on the way to the conditions.
+#[test]
+fn certificates_hold_no_proof_that_nobody_asks_for() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scan.inv");
+    let source = std::fs::read_to_string(file).expect("a file");
+    let module = verify(text::parse("scan.inv", &source).expect("it parses")).expect("it is valid");
+    let cases = text::cases(&source).expect("its directives");
+    for kernel in &module.kernels {
+        let report = prove(&module, &kernel.name, &cases, Options::default()).expect("it is there");
+        assert_eq!(report.verdict, Verdict::Proved, "{}", kernel.name);
+        let again = |proofs| {
+            let conditions = &report.conditions;
+            verify_certificate(&module, &kernel.name, &cases, conditions, proofs)
+                .expect("it is there")
+        };
+        let read = again(report.proofs.clone());
+        assert_eq!(read.verdict, Verdict::Proved);
+        let keys = |of: &invar_prove::Report| of.proofs.keys().copied().collect::<Vec<_>>();
+        assert_eq!(keys(&read), keys(&report), "{}", kernel.name);
+        // Without one of them it is open, or that one was needed for nothing.
+        let mut open = 0;
+        for key in report.proofs.keys() {
+            let mut fewer = report.proofs.clone();
+            fewer.remove(key);
+            open += usize::from(again(fewer).verdict == Verdict::Open);
+        }
+        assert!(
+            2 * open > report.proofs.len(),
+            "{open} of {}",
+            report.proofs.len()
+        );
+    }
+}
+
 const KERNEL: &str =
     "kernel @rows(%x: device read f32, %y: device write f32, %n: u32) threadgroup(64) {
     %row = threadgroup_position_in_grid x

@@ -1,0 +1,158 @@
+//! What loops carry where constants alone say: found by running the loop.
+//!
+//! Numbers of one round belong together, such as those of a sum's tree, of which one doubles while the other halves.
+
+use std::collections::{BTreeSet, HashMap};
+
+use invar_ir::{InstKind, Op, Value};
+
+use crate::kernel::Subject;
+use crate::linear::{Formula, Linear};
+use crate::query::{Int, Query};
+use crate::shape::Id;
+use crate::value::{Thread, Val};
+
+/// A loop of more rounds is not run.
+const ROUNDS: usize = 200;
+
+/// What a loop carries at the beginning of each round, by rounds: none where constants do not say in all of them.
+pub type Table = Vec<Vec<Option<i128>>>;
+
+/// What is known of the values of a round.
+type Known = HashMap<Value, i128>;
+
+impl Subject<'_> {
+    /// The values that an integer carried by a loop can have, in order, where constants alone say.
+    pub fn table(&self, loop_: Id, number: usize) -> Option<Vec<i128>> {
+        let rows = self.rows(loop_);
+        let column: Option<BTreeSet<i128>> = rows.iter().map(|r| r[number]).collect();
+        let column = column.filter(|column| !column.is_empty());
+        column.map(|c| c.into_iter().collect())
+    }
+
+    fn rows(&self, loop_: Id) -> Table {
+        if let Some(known) = self.tables.borrow().get(&loop_) {
+            return known.clone();
+        }
+        let rows = self.run_loop(loop_);
+        self.tables.borrow_mut().insert(loop_, rows.clone());
+        rows
+    }
+
+    fn run_loop(&self, loop_: Id) -> Table {
+        let carried = self.shape.carried(loop_);
+        let again = self.shape.exits(loop_, true);
+        let [(_, values)] = again[..] else {
+            return Table::new();
+        };
+        let init = self.shape.initial(loop_);
+        let none = Known::new();
+        let mut row: Vec<Option<i128>> = init.iter().map(|v| self.run(*v, &none, 0)).collect();
+        let mut rows = Table::new();
+        for _ in 0..ROUNDS {
+            if rows.contains(&row) {
+                return rows;
+            }
+            rows.push(row.clone());
+            let known = carried.iter().zip(&row);
+            let known: Known = known.filter_map(|(v, n)| n.map(|n| (*v, n))).collect();
+            if self.leaves(loop_, &known) {
+                return rows;
+            }
+            row = values.iter().map(|v| self.run(*v, &known, 0)).collect();
+            // What is unknown once stays so: a later round would not be the first.
+            for (new, old) in row.iter_mut().zip(&rows[rows.len() - 1]) {
+                if old.is_none() {
+                    *new = None;
+                }
+            }
+        }
+        Table::new()
+    }
+
+    /// Whether the round of a loop in which these values are known is the last, if constants say.
+    fn leaves(&self, loop_: Id, known: &Known) -> bool {
+        for &id in self.shape.region(Some(loop_), 0) {
+            match self.shape.kind(id) {
+                InstKind::Break(_) | InstKind::Return => return true,
+                InstKind::If { condition, .. } => {
+                    let taken = self.holds(*condition, known);
+                    let sides = [(0, taken != Some(false)), (1, taken != Some(true))];
+                    let sides = sides.into_iter().filter(|(_, may_be)| *may_be);
+                    for (side, _) in sides {
+                        let last = self.shape.region(Some(id), side).last();
+                        let last = last.map(|last| self.shape.kind(*last));
+                        let ends = matches!(last, Some(InstKind::Break(_) | InstKind::Return));
+                        if taken.is_some() && ends && self.is_flat(id, side) {
+                            return true;
+                        }
+                        if !self.is_flat(id, side) {
+                            return false;
+                        }
+                    }
+                }
+                _another => {}
+            }
+        }
+        false
+    }
+
+    /// Whether nothing in a side of an `if` goes on with the next round, and no more of it depends on conditions.
+    fn is_flat(&self, id: Id, side: usize) -> bool {
+        self.shape.region(Some(id), side).iter().all(|id| {
+            !matches!(
+                self.shape.kind(*id),
+                InstKind::Continue(_) | InstKind::If { .. }
+            )
+        })
+    }
+
+    /// Whether a condition holds, if constants say.
+    fn holds(&self, condition: Value, known: &Known) -> Option<bool> {
+        let InstKind::Op { op, args, .. } = self.shape.defining(condition)? else {
+            return None;
+        };
+        if let (Op::Not, [a]) = (op, &args[..]) {
+            return self.holds(*a, known).map(|holds| !holds);
+        }
+        let [a, b] = args[..] else {
+            return None;
+        };
+        let (a, b) = (self.run(a, known, 0)?, self.run(b, known, 0)?);
+        Some(match op {
+            Op::Eq => a == b,
+            Op::Ne => a != b,
+            Op::Lt => a < b,
+            Op::Le => a <= b,
+            Op::Gt => a > b,
+            Op::Ge => a >= b,
+            _another => return None,
+        })
+    }
+
+    /// Says that what a loop carries is that of one of its rounds.
+    pub fn say_row(&self, q: &mut Query, t: &Thread, loop_: Id) -> Option<()> {
+        let rows = self.rows(loop_);
+        let mut columns: Vec<(usize, Linear)> = Vec::new();
+        for (number, value) in self.shape.carried(loop_).iter().enumerate() {
+            if rows.iter().all(|row| row[number].is_some())
+                && let Some(Val::Int(Int { form, .. })) = self.anything(q, t, *value)
+            {
+                columns.push((number, form));
+            }
+        }
+        let key = format!("{columns:?} of a round");
+        if q.first_time(&key) {
+            let mut either: Vec<Formula> = Vec::new();
+            for row in &rows {
+                let mut all = Vec::new();
+                for (number, form) in &columns {
+                    all.push(Formula::eq(form, &Linear::constant(row[*number]?))?);
+                }
+                either.push(Formula::all(all));
+            }
+            q.say(Some(Formula::any(either)));
+        }
+        Some(())
+    }
+}
