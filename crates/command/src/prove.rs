@@ -50,8 +50,12 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         constants: &args.constants,
         with: Some(&args.with),
     };
-    let Some(mut module) = input::module(&args.file, loaded, asked)? else {
-        return Ok(Verdict::Errors);
+    let (mut module, entries) = match input::parsed(&args.file, loaded, asked)? {
+        Ok(read) => (read.module, read.entries),
+        Err((sources, all)) => {
+            say(report::render(&sources, &[], &all, input::style()).trim_end());
+            return Ok(Verdict::Errors);
+        }
     };
     // A dispatch of a browser is of whole workgroups.
     if shader::is_shader(&args.file) {
@@ -102,7 +106,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let mut written = Vec::new();
     for kernel in chosen {
         let found = one(&module, kernel, &cases, certificates.as_deref())?;
-        let Some(report) = found else {
+        let Some(mut report) = found else {
             verdict = Verdict::Errors;
             let message = format!("@{}: the file has no certificate of it", kernel.name);
             if args.machine.json {
@@ -112,6 +116,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             }
             continue;
         };
+        in_formats(&module, &entries, &mut report);
         let fails = match report.verdict {
             invar_prove::Verdict::Proved => false,
             invar_prove::Verdict::Broken => true,
@@ -166,6 +171,32 @@ fn one(
         }
     };
     Ok(Some(report?))
+}
+
+/// Gives textures of a launch that was found the formats that the shader's own types demand, if the checkers report it
+/// all the same.
+fn in_formats(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Report) {
+    let Some(found) = &mut report.counterexample else {
+        return;
+    };
+    let entry = entries.iter().find(|e| e.name == report.kernel);
+    let resources = || entry.iter().flat_map(|e| &e.resources);
+    let mut launch = found.launch.clone();
+    for (name, data) in &mut launch.args {
+        let mut resources = resources().filter(|r| r.params.first() == Some(name));
+        if let Some(format) = resources.find_map(|r| r.format)
+            && let Some(rest) = data.strip_prefix("texture(")
+            && let Some((_, rest)) = rest.split_once(',')
+        {
+            *data = format!("texture({},{rest}", format.name());
+        }
+    }
+    if launch != found.launch
+        && let Ok(findings) = invar_prove::launch::run(module, &report.kernel, &launch)
+        && !findings.is_empty()
+    {
+        (found.launch, found.findings) = (launch, findings);
+    }
 }
 
 /// The command that runs a launch, as a shell takes it.

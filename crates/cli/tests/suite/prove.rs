@@ -252,6 +252,27 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_inde
 }
 ";
 
+/// A launch that breaks a shader has textures of the formats that the shader's types demand, and long lists in a word.
+#[test]
+fn launches_that_are_found_are_those_that_a_shader_can_have() {
+    let folder = Folder::new();
+    let source = "@group(0) @binding(0) var o: texture_storage_2d<rgba8unorm, write>;
+@compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < textureDimensions(o).x) { textureStore(o, vec2u(id.x / 2u, 0u), vec4f()); }
+}
+";
+    let (out, err) = expect(1, &["prove", text(&folder.file("halves.wgsl", source))]);
+    assert!(out.contains("'o=texture(rgba8unorm, "), "{out}{err}");
+    let source = "@group(0) @binding(0) var<storage, read> a: array<u32>;
+var<workgroup> t: array<u32, 256>;
+@compute @workgroup_size(256) fn main(@builtin(local_invocation_index) l: u32) {
+  t[(l + a[l]) & 255u] = l;
+}
+";
+    let (out, err) = expect(1, &["prove", text(&folder.file("lists.wgsl", source))]);
+    assert!(out.contains("a=iota(256)"), "{out}{err}");
+}
+
 /// WebGPU has no other dispatches, so that nothing is said of parts of a workgroup.
 #[test]
 fn shaders_are_proved_for_dispatches_of_whole_workgroups() {
