@@ -64,7 +64,7 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         (r#"fn k() -> u32 { 1 }"#, r#"u32"#, r#"gives nothing back"#),
         (r#"async fn k() {}"#, r#"async"#, r#"not `async`"#),
         (r#"unsafe fn k() {}"#, r#"unsafe"#, r#"unsafe"#),
-        (r#"const fn k() {}"#, r#"const"#, r#"no `const fn`"#),
+        (r#"const fn k() {}"#, r#"const"#, r#"not a `const fn`"#),
         (
             r#"fn k(x: [f32; 4], y: &mut f32) {}"#,
             r#"&"#,
