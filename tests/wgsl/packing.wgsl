@@ -33,3 +33,14 @@ fn main() {
 //   -> y == [4281532671, 3221240832, 67305985, 92307455, 20, 4294967291, 7, 4294967295, 4294967295, 188, 3840,
 //      33108, 1065353216, 32, 1],
 //      z ~= [-2, 0.2, -1, 30.25, 50.625, 1.0009765625, 90, 1.5, 6, 11] (abs 1e-5, rel 1e-6)
+
+// A number at half of the way between two levels goes to the even one, as on devices: the standard's formula rounds
+// it up. Only -0.5 is one for which that is another.
+@compute @workgroup_size(1)
+fn ties() {
+  y[0] = pack4x8snorm(vec4f(-0.5, 0.5, 0.0, 1.0));
+  y[1] = pack2x16snorm(vec2f(-0.5, 0.5));
+  y[2] = pack4x8unorm(vec4f(0.5));
+  y[3] = pack2x16unorm(vec2f(0.5));
+}
+// run: @ties(y = zeros(4)) groups(1) -> y == [2130723008, 1073790976, 2155905152, 2147516416]

@@ -45,7 +45,7 @@ pub(crate) struct Advice {
 impl Advice {
     pub(crate) fn of(module: &Module, kernel: &Kernel) -> Advice {
         let mut spots = Vec::new();
-        lay_out(&kernel.body, None, &mut spots);
+        lay_out(module, &kernel.body, None, &mut spots);
         Advice {
             spots,
             uniformity: analyse(module, kernel),
@@ -93,8 +93,13 @@ impl Advice {
         let reached = |i: u32, scope| self.uniformity.control(i as usize).is_over(scope);
         let statement = |scope: Scope| format!("`barrier {} [{space}]`", scope.name());
         if self.are_sides(at, a, b) && reached(at, Scope::Threadgroup) {
+            let name = self.spots[at as usize].name;
+            let parts = match name {
+                "switch" => "one for the cases of each",
+                _ => "one for each side",
+            };
             return format!(
-                "make two of the `if`{}, one for each side, and put {} between them",
+                "make two of the `{name}`{}, {parts}, and put {} between them",
                 self.line(at),
                 statement(Scope::Threadgroup)
             );
@@ -118,8 +123,8 @@ impl Advice {
         let statement = statement(Scope::Threadgroup);
         let line = self.line(outside);
         match self.spots[outside as usize].name {
-            "if" => format!(
-                "end the `if`{line} between them, put {statement} there, where all threads of the \
+            name @ ("if" | "switch") => format!(
+                "end the `{name}`{line} between them, put {statement} there, where all threads of the \
                  threadgroup come, and begin it again behind"
             ),
             _ => format!(
@@ -159,17 +164,30 @@ impl Advice {
     }
 }
 
-fn lay_out(region: &Region, parent: Option<(u32, usize)>, spots: &mut Vec<Spot>) {
+fn lay_out(module: &Module, region: &Region, parent: Option<(u32, usize)>, spots: &mut Vec<Spot>) {
     for inst in &region.insts {
         let number = spots.len() as u32;
         spots.push(Spot {
             parent,
             span: inst.span,
-            name: inst.kind.name(),
+            name: called(module, inst),
         });
         for (i, inner) in inst.kind.regions().into_iter().enumerate() {
-            lay_out(inner, Some((number, i)), spots);
+            lay_out(module, inner, Some((number, i)), spots);
         }
+    }
+}
+
+/// What an instruction is called: a front end makes `if`s of a `switch`, too.
+fn called(module: &Module, inst: &Inst) -> &'static str {
+    let is_switch = || {
+        let written = module.written(inst.span).unwrap_or_default();
+        let rest = written.strip_prefix("switch");
+        rest.is_some_and(|rest| rest.starts_with([' ', '(', '{']))
+    };
+    match &inst.kind {
+        InstKind::If { .. } if is_switch() => "switch",
+        other => other.name(),
     }
 }
 
@@ -305,6 +323,11 @@ impl Known<'_> {
         };
         let float = scalar == Scalar::F32;
         if !float && !matches!(scalar, Scalar::I32 | Scalar::U32) {
+            return None;
+        }
+        // WGSL has no atomics of floats.
+        let is_shader = |s: &Source| s.name.ends_with(".wgsl");
+        if float && self.module.sources.iter().any(is_shader) {
             return None;
         }
         let (atomic, either) = match op {

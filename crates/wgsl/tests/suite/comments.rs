@@ -17,7 +17,8 @@ fn fits(expected: &ExpectedDiagnostic, found: &Diagnostic) -> bool {
         && found.labels.iter().any(at(expected.line))
 }
 
-fn findings(
+/// What is wrong with kernels, or with what their `// run:` lines give.
+pub fn findings(
     read: Result<Module, Diagnostics>,
     directives: &str,
 ) -> Result<Vec<Diagnostic>, String> {

@@ -1,5 +1,6 @@
 //! What becomes of shaders.
 
+mod advice;
 mod comments;
 mod files;
 mod lints;
