@@ -196,15 +196,24 @@ fn x4_a_barrier_is_advised_only_where_the_verifier_takes_it() {
         %v = load %tile[%j]
         store %y[%i], %v
     }";
-    let advice = help(&kernel(inside), 64, 14);
+    // Which is a part of a simdgroup.
+    let some = |body: &str| {
+        let body = body.replace("%low", "%some").replace("%n,", "%bound,");
+        kernel(&format!(
+            "    %bound = const u32 30\n    %some = lt %t, %bound\n{body}"
+        ))
+    };
+    let advice = help(&some(inside), 64, 16);
     assert!(
         advice.starts_with(
-            "end the `if` on line 10 between them, put `barrier threadgroup [threadgroup]` there"
+            "end the `if` on line 12 between them, put `barrier threadgroup [threadgroup]` there"
         ),
         "{advice}"
     );
-    assert_clean(&kernel(split), 64);
+    assert_clean(&some(split), 64);
     // A simdgroup alone in its branch may have a barrier of its own, where it takes whole simdgroups.
+    let advice = help(&kernel(inside), 64, 14);
+    assert_eq!(advice, "put `barrier simdgroup [threadgroup]` between them");
     let number = "    %s = simdgroup_index_in_threadgroup\n    %first = eq %s, %zero\n";
     let own = format!("{number}{}", inside.replace("%low", "%first"));
     let advice = help(&kernel(&own), 64, 16);
