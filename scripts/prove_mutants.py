@@ -23,7 +23,8 @@ PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
 REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
 TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
 QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
-TICKETS, VECTORS, TABLES = "src/tickets.rs", "src/vectors.rs", "src/tables.rs"
+TICKETS, VECTORS = "src/tickets.rs", "src/vectors.rs"
+TABLES, EXTREMES = "src/tables.rs", "src/extremes.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -50,7 +51,7 @@ MUTANTS = [
     ("not-is-off-by-one", VALUE,
      "form: a.form.times(-1)?.shifted(least + most)?,",
      "form: a.form.times(-1)?.shifted(least + most + i128::from(BROKEN))?,"),
-    ("max-as-min", VALUE,
+    ("max-as-min", EXTREMES,
      "let (x, y) = if lesser { (a, b) } else { (b, a) };",
      "let (x, y) = if BROKEN || lesser { (a, b) } else { (b, a) };"),
     ("clamp-without-its-upper-end", VALUE,
@@ -80,15 +81,15 @@ MUTANTS = [
      "Op::All => Formula::all(parts),", "Op::All if !BROKEN => Formula::all(parts),"),
     ("any-as-all", VECTORS,
      "_any => Formula::any(parts),", "_any if BROKEN => Formula::all(parts),\n            _any => Formula::any(parts),"),
-    ("distances-are-differences", VALUE,
+    ("distances-are-differences", EXTREMES,
      "let (up, down) = (between(b, a)?, between(a, b)?);",
      "let (up, down) = (between(b, a)?, if BROKEN { between(b, a)? } else { between(a, b)? });"),
-    ("magnitudes-do-not-wrap", VALUE,
+    ("magnitudes-do-not-wrap", EXTREMES,
      "self.fitted(q, t, value, int.form, (0, int.high.max(0)))",
      "self.fitted(q, t, value, int.form, (0, if BROKEN { 0 } else { int.high.max(0) }))"),
-    ("sums-do-not-saturate", VALUE,
+    ("sums-do-not-saturate", EXTREMES,
      "if high > most {\n            let end", "if !BROKEN && high > most {\n            let end"),
-    ("sums-that-saturate-wrap-below", VALUE,
+    ("sums-that-saturate-wrap-below", EXTREMES,
      "if low < least {\n            let end", "if !BROKEN && low < least {\n            let end"),
     ("whole-threadgroups-are-one-more", VALUE,
      "            return Int {\n                form,\n                low: 1,\n                high: LARGEST_GRID,",

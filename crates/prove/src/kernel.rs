@@ -16,7 +16,6 @@ use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve_counted};
-use crate::tables::Table;
 use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
 
 /// What holds of an integer that a loop carries, in every round.
@@ -160,6 +159,9 @@ pub enum Engine {
     /// Proofs that were written down, by the problem's fingerprint.
     Certificate(HashMap<u128, Proof>),
 }
+
+/// What a loop carries at the beginning of each round, by rounds: none where constants do not say in all of them.
+pub type Table = Vec<Vec<Option<i128>>>;
 
 /// Whether a stride holds under these conditions, and the places of those that it needs.
 pub type Strided = (Vec<Condition>, bool, BTreeSet<usize>);

@@ -15,6 +15,7 @@
 
 pub mod certificate;
 pub mod condition;
+mod extremes;
 pub mod file;
 mod invariants;
 mod kernel;

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use invar_ir::{InstKind, Op, Value};
 
-use crate::kernel::Subject;
+use crate::kernel::{Subject, Table};
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
 use crate::shape::Id;
@@ -14,9 +14,6 @@ use crate::value::{Thread, Val};
 
 /// A loop of more rounds is not run.
 const ROUNDS: usize = 200;
-
-/// What a loop carries at the beginning of each round, by rounds: none where constants do not say in all of them.
-pub type Table = Vec<Vec<Option<i128>>>;
 
 /// What is known of the values of a round.
 type Known = HashMap<Value, i128>;
