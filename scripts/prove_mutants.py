@@ -305,8 +305,8 @@ MUTANTS = [
      "if stops.contains(&edge.to) {", "if !BROKEN && stops.contains(&edge.to) {"),
     # Textures.
     ("levels-have-all-texels", TEXTURES,
-     "q.say(either_or_one(&texels.form, &halved.form));",
-     "q.say(either_or_one(&texels.form, if BROKEN { &first.form } else { &halved.form }));"),
+     "q.say(either_or_one(&texels.form, &part.form));",
+     "q.say(either_or_one(&texels.form, if BROKEN { &first.form } else { &part.form }));"),
     ("levels-are-all-there", TEXTURES,
      "Among::Levels => Some(self.levels(q, site.memory)),",
      "Among::Levels if BROKEN => Some(Int::constant(MOST_LEVELS)),\n"
