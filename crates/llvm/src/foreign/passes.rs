@@ -252,9 +252,10 @@ impl Module {
             let mut open: Vec<(LLVMValueRef, usize)> =
                 functions.map(|f| (*f, unroll::loops(*f))).collect();
             for _ in 0..ROUNDS {
+                // The round that no loop makes goes before variables are taken apart: it is behind the end of arrays.
                 self.run(&format!(
                     "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
-                     loop(indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
+                     loop(indvars,loop-unroll-full),{SIMPLIFY},sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
                 ))?;
                 // Where no loop was written out, no more is known of the others than before.
                 open.retain_mut(|(function, loops)| {
