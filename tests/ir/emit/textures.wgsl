@@ -378,7 +378,7 @@ fn f32__div(a: f32, b: f32) -> f32 {
     let share = 1.0 / divisor;
     let quotient = (a * scale) * share;
     let better = fma(fma(-quotient, divisor, a * scale), share, quotient);
-    // Of zeros, whose sign it would lose, of infinities and of what is no number there is none better.
+    // Of zeros, whose sign it would lose, of infinities and of what is not a number there is none better.
     let normal = abs(quotient) > 0.0 && abs(quotient) <= 3.4028234e38;
     return select(quotient, better, normal && size <= 3.4028234e38);
 }
