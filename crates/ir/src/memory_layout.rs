@@ -219,15 +219,19 @@ impl Measure {
     }
 }
 
-/// Whether the process can have so many bytes more now. A request that the system refuses ends a process, so what
-/// follows a user's numbers asks first.
+/// What is left for all else where there is room for something large: a process ends where there is none for a name.
+const LEFT_BYTES: u64 = 4 << 20;
+
+/// Whether the process can have so many bytes more now, and a few for all else. A request that the system refuses ends
+/// a process, so what follows a user's numbers asks first.
 ///
 /// ```
 /// assert!(invar_ir::memory_layout::has_room(1024));
 /// assert!(!invar_ir::memory_layout::has_room(u64::MAX));
 /// ```
 pub fn has_room(bytes: u64) -> bool {
-    usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
+    let bytes = usize::try_from(bytes.saturating_add(LEFT_BYTES));
+    bytes.is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
 }
 
 /// The largest size of one element (an array declared in a kernel holds many).
