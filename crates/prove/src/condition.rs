@@ -1,7 +1,5 @@
 //! Conditions on a launch: what a proof may need, each a test of a few numbers that a dispatch knows.
 
-use std::num::NonZeroU32;
-
 use invar_ir::requires::Field;
 use invar_ir::texture::extent_name;
 use invar_ir::{Dim, InstKind, Kernel, LaunchNumber, Memory, Module, Op, ParamKind, Scalar, Type};
@@ -400,23 +398,28 @@ struct Looks {
     constants: Values,
     /// Which places of the grid have numbers that conditions speak of, as bits.
     sizes: u32,
+    /// The lengths of buffers, which most conditions are about, by their parameters, and their places.
+    lengths: Vec<(u32, u8)>,
     /// The other numbers and their places.
     numbers: Vec<(Number, u8)>,
     /// The product of the first two is at most that of the others.
     orders: Vec<[u8; 4]>,
-    /// These bits of the first are zero, as of a multiple: a division takes as long as several conditions.
-    no_bits: Vec<[u8; 2]>,
+    /// The products of the first two and of the next two are together at most that of the others.
+    sums: Vec<[u8; 6]>,
+    /// Of the number at a place, times this, what is left of 64 bits is less than this: it is a multiple of a number by
+    /// which two to the 64 was divided (Lemire, Kaser and Kurz, "Faster remainder by direct computation", 2019). A
+    /// division takes as long as several conditions.
+    multiples: Vec<(u8, u64)>,
     /// What is seldom.
     rest: Vec<Look>,
 }
 
-/// A condition that is not an order of products of two.
+/// A condition on products of more than two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look {
     AtMost(Factors, Factors),
     Together(Factors, Factors, u128),
     More(Factors, u128, u8),
-    Multiple(u8, NonZeroU32),
 }
 
 /// A product of four, of which those that are not there are 1.
@@ -485,9 +488,11 @@ impl Looks {
         let mut looks = Looks {
             constants: [1; PLACES],
             sizes: 0,
+            lengths: Vec::new(),
             numbers: Vec::new(),
             orders: Vec::new(),
-            no_bits: Vec::new(),
+            sums: Vec::new(),
+            multiples: Vec::new(),
             rest: Vec::new(),
         };
         let mut constants = Vec::new();
@@ -513,6 +518,12 @@ impl Looks {
                 if a[3] != ONE || b[3] != ONE {
                     return None;
                 }
+                if let (&[a, c, ONE, ONE], &[b, d, ONE, ONE]) = (&a, &b)
+                    && let Some([e, f]) = self.bound(*bound, constants)
+                {
+                    self.sums.push([a, c, b, d, e, f]);
+                    return Some(());
+                }
                 let bound = u128::try_from(*bound).ok()?;
                 self.rest.push(Look::Together(a, b, bound));
             }
@@ -524,6 +535,11 @@ impl Looks {
                 }
                 let bound = self.place(*bound, constants)?;
                 let more = u32::try_from(*more).ok()?;
+                if let [a, b, ONE, ONE] = term {
+                    let more = self.constant(more, constants)?;
+                    self.sums.push([a, b, more, ONE, bound, ONE]);
+                    return Some(());
+                }
                 self.rest.push(Look::More(term, more.into(), bound));
             }
             Condition::Below(number, bound) => {
@@ -537,21 +553,36 @@ impl Looks {
             }
             Condition::Multiple(number, of) => {
                 let number = self.place(*number, constants)?;
-                let of = NonZeroU32::new(u32::try_from(*of).ok()?)?;
-                if of.is_power_of_two() {
-                    let bits = self.constant(of.get() - 1, constants)?;
-                    self.no_bits.push([number, bits]);
-                } else {
-                    self.rest.push(Look::Multiple(number, of));
+                let of = u64::from(u32::try_from(*of).ok()?);
+                // Each is one of 1.
+                if of != 1 {
+                    let part = u64::MAX.checked_div(of)?.checked_add(1)?;
+                    self.multiples.push((number, part));
                 }
             }
         }
         Some(())
     }
 
+    /// A bound as a product of two: those of types have one bit more than 32.
+    fn bound(&mut self, bound: i128, constants: &mut Vec<u8>) -> Option<[u8; 2]> {
+        const TYPE: i128 = 1 << 32;
+        match bound {
+            TYPE => {
+                let root = self.constant(1 << 16, constants)?;
+                Some([root, root])
+            }
+            _less => {
+                let bound = u32::try_from(bound).ok()?;
+                Some([self.constant(bound, constants)?, ONE])
+            }
+        }
+    }
+
     /// The place that is free next.
     fn free(&self, constants: &[u8]) -> Option<u8> {
-        let place = usize::from(ONE) + 1 + constants.len() + self.numbers.len();
+        let numbers = self.lengths.len() + self.numbers.len();
+        let place = usize::from(ONE) + 1 + constants.len() + numbers;
         u8::try_from(place).ok().filter(|_| place < PLACES)
     }
 
@@ -560,15 +591,22 @@ impl Looks {
             self.sizes |= 1 << size;
             return u8::try_from(size).ok();
         }
-        let known = self.numbers.iter().find(|(known, _)| *known == number);
-        match known {
-            Some((_, place)) => Some(*place),
-            None => {
-                let place = self.free(constants)?;
-                self.numbers.push((number, place));
-                Some(place)
+        let known = match number {
+            Number::Length(i) => self
+                .lengths
+                .iter()
+                .find(|(of, _)| *of as usize == i)
+                .map(|l| l.1),
+            _another => self.numbers.iter().find(|n| n.0 == number).map(|n| n.1),
+        };
+        known.or_else(|| {
+            let place = self.free(constants)?;
+            match number {
+                Number::Length(i) => self.lengths.push((u32::try_from(i).ok()?, place)),
+                number => self.numbers.push((number, place)),
             }
-        }
+            Some(place)
+        })
     }
 
     fn constant(&mut self, value: u32, constants: &mut Vec<u8>) -> Option<u8> {
@@ -607,6 +645,12 @@ impl Looks {
                 None => unknown |= 1 << i,
             }
         }
+        for (i, place) in &self.lengths {
+            match known(Number::Length(*i as usize)) {
+                Some(value) => values[usize::from(*place) % PLACES] = value,
+                None => return false,
+            }
+        }
         for (of, place) in &self.numbers {
             match known(*of) {
                 Some(value) => values[usize::from(*place) % PLACES] = value,
@@ -621,9 +665,15 @@ impl Looks {
     fn hold(&self, values: &Values) -> bool {
         let value = |place: u8| u64::from(values[usize::from(place) % PLACES]);
         let ordered = |[a, b, c, d]: &[u8; 4]| value(*a) * value(*b) <= value(*c) * value(*d);
-        let has_none = |[of, bits]: &[u8; 2]| value(*of) & value(*bits) == 0;
+        // No product of two numbers of 32 bits is as large as what has more than 64.
+        let together = |[a, b, c, d, e, f]: &[u8; 6]| {
+            let sum = (value(*a) * value(*b)).checked_add(value(*c) * value(*d));
+            sum.is_some_and(|sum| sum <= value(*e) * value(*f))
+        };
+        let is_multiple = |(number, part): &(u8, u64)| value(*number).wrapping_mul(*part) < *part;
         self.orders.iter().all(ordered)
-            && self.no_bits.iter().all(has_none)
+            && self.sums.iter().all(together)
+            && self.multiples.iter().all(is_multiple)
             && self.rest.iter().all(|look| look.holds(values))
     }
 }
@@ -638,7 +688,6 @@ impl Look {
             Look::AtMost(term, bound) => product(*term) <= product(*bound),
             Look::Together(a, b, bound) => product(*a) + product(*b) <= *bound,
             Look::More(term, more, bound) => product(*term) + more <= u128::from(value(*bound)),
-            Look::Multiple(number, of) => value(*number) % u64::from(of.get()) == 0,
         }
     }
 }
