@@ -24,7 +24,7 @@ REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
 TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
 QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
 TICKETS, VECTORS = "src/tickets.rs", "src/vectors.rs"
-TABLES, EXTREMES = "src/tables.rs", "src/extremes.rs"
+TABLES, EXTREMES, UNROLL = "src/tables.rs", "src/extremes.rs", "src/unroll.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -145,7 +145,8 @@ MUTANTS = [
     ("loops-only-rise", VALUE,
      "let fact = if c.low >= 0 {", "let fact = if BROKEN || c.low >= 0 {"),
     ("what-is-carried-stays", VALUE,
-     "if round == Round::First {", "if BROKEN || round == Round::First {"),
+     "if matches!(round, Round::First | Round::Numbered(0)) {",
+     "if BROKEN || matches!(round, Round::First | Round::Numbered(0)) {"),
     ("the-next-round-is-any", VALUE,
      "&& self.shape.has_barrier(id)\n", "&& !BROKEN && self.shape.has_barrier(id)\n"),
     ("loops-give-what-they-carry", VALUE,
@@ -175,6 +176,33 @@ MUTANTS = [
     ("strides-are-of-other-rounds", VALUE,
      "let form = far.and_then(|far| far.plus(1, &start.form));",
      "let form = far.and_then(|far| far.plus(if BROKEN { 2 } else { 1 }, &start.form));"),
+    ("numbered-rounds-are-the-next", UNROLL,
+     "known.extend(all.get(*number).into_iter().flatten());",
+     "known.extend(all.get(*number + usize::from(BROKEN)).into_iter().flatten());"),
+    ("numbered-rounds-end-early", SHAPE,
+     "guide.rounds(*l, &rounds).is_none_or(|count| n + 1 >= count)",
+     "guide.rounds(*l, &rounds).is_none_or(|count| n + 1 + usize::from(BROKEN) >= count)"),
+    ("counted-rounds-are-fewer", UNROLL,
+     "if index.is_some_and(|(.., count)| number >= count) {",
+     "if index.is_some_and(|(.., count)| number + i128::from(BROKEN) >= count) {"),
+    ("counted-loops-are-not-left", SHAPE,
+     "&& guide.rounds(*l, &rounds).is_some_and(|count| n + 1 < count)",
+     "&& guide.rounds(*l, &rounds).is_some_and(|count| BROKEN || n + 1 < count)"),
+    ("counted-loops-do-not-break", SHAPE,
+     "&& self.exits(*l, false).is_empty()\n", "&& (BROKEN || self.exits(*l, false).is_empty())\n"),
+    ("loops-of-no-rounds-are-entered", SHAPE,
+     "guide.rounds(from, rounds).is_none_or(|count| count == 0)",
+     "guide.rounds(from, rounds).is_none_or(|count| !BROKEN && count == 0)"),
+    ("ways-are-the-other", SHAPE,
+     "if holder == from => (side == 0) == holds,", "if holder == from => ((side == 0) == holds) != BROKEN,"),
+    ("intervals-begin-with-the-kernel-alone", SHAPE,
+     "if !starts.contains(&begin) {", "if !BROKEN && !starts.contains(&begin) {"),
+    ("one-round-is-enough", UNROLL,
+     "possible @ (Finding::Possible(_) | Finding::Open) => return possible,",
+     "Finding::Possible(_) | Finding::Open if BROKEN => {}\n"
+     "            possible @ (Finding::Possible(_) | Finding::Open) => return possible,"),
+    ("loops-give-what-another-round-would", UNROLL,
+     "(is_last && is_only).then(", "(is_last && (BROKEN || is_only)).then("),
     # Control.
     ("conditions-hold-on-both-sides", VALUE,
      "let holds = if side == 0 {", "let holds = if BROKEN || side == 0 {"),
@@ -297,7 +325,8 @@ MUTANTS = [
      "Some(Round::Same) if meeting.contains(l) => Round::Next,",
      "Some(Round::Same) if meeting.contains(l) => if BROKEN { Round::Same } else { Round::Next },"),
     ("every-round-is-the-first", SHAPE,
-     "| None => Round::Any,", "| None => if BROKEN { Round::First } else { Round::Any },"),
+     "                            Round::Any\n",
+     "                            if BROKEN { Round::First } else { Round::Any }\n"),
     ("loops-have-a-round", SHAPE,
      "                    if counts {\n                        edges.extend(next);",
      "                    if counts && !BROKEN {\n                        edges.extend(next);"),

@@ -16,6 +16,7 @@ use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve_counted};
+use crate::unroll::{Unrolled, all_excluded};
 use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
 
 /// What holds of an integer that a loop carries, in every round.
@@ -195,6 +196,7 @@ pub struct Subject<'k> {
     /// Conditions used by proofs that values do not wrap, of the question at hand.
     pub used: RefCell<BTreeSet<usize>>,
     pub(crate) tables: RefCell<HashMap<Id, Table>>,
+    pub(crate) unrolled: Unrolled,
     pub(crate) invariants: RefCell<HashMap<(Id, usize), Vec<Invariant>>>,
     /// Strides that hold under conditions: those, whether it does, and which of them it needs.
     pub(crate) strides: RefCell<HashMap<(Id, usize), Strided>>,
@@ -313,6 +315,7 @@ impl<'k> Subject<'k> {
             needed: RefCell::new(BTreeSet::new()),
             used: RefCell::new(BTreeSet::new()),
             tables: RefCell::new(HashMap::new()),
+            unrolled: Unrolled::default(),
             invariants: RefCell::new(HashMap::new()),
             strides: RefCell::new(HashMap::new()),
             proving_invariant: Cell::new(false),
@@ -587,8 +590,18 @@ impl<'k> Subject<'k> {
         if !scalar.is_integer() {
             return None;
         }
-        match self.shape.defining(value)? {
+        let Some(Definition::Result(id, number)) = self.shape.definition(value) else {
+            return None;
+        };
+        let (least, most) = range(scalar);
+        let wrapped = |exact: i128| (exact - least).rem_euclid(most - least + 1) + least;
+        match self.shape.kind(id) {
             InstKind::Const(constant) => Some(scalar.integer(constant.bits)),
+            InstKind::Op {
+                op: Op::Cast | Op::AsType,
+                args,
+                ..
+            } => self.run(*args.first()?, known, depth + 1).map(wrapped),
             InstKind::Op { op, args, .. } => {
                 let [a, b] = args[..] else {
                     return None;
@@ -596,7 +609,7 @@ impl<'k> Subject<'k> {
                 let a = self.run(a, known, depth + 1)?;
                 let b = self.run(b, known, depth + 1)?;
                 let bits = i128::from(scalar.bits());
-                let exact = match op {
+                Some(wrapped(match op {
                     Op::Add => a + b,
                     Op::Sub => a - b,
                     Op::Mul => a.checked_mul(b)?,
@@ -605,12 +618,16 @@ impl<'k> Subject<'k> {
                     Op::Shr | Op::ShrExact => a >> b.rem_euclid(bits),
                     Op::Shl => a.checked_mul(1 << b.rem_euclid(bits))?,
                     Op::And => a & b,
+                    Op::Or => a | b,
                     Op::Xor => a ^ b,
+                    Op::Rem if b == 0 => 0,
+                    Op::Rem => a % b,
+                    Op::Min => a.min(b),
+                    Op::Max => a.max(b),
                     _another => return None,
-                };
-                let (least, most) = range(scalar);
-                Some((exact - least).rem_euclid(most - least + 1) + least)
+                }))
             }
+            InstKind::For { .. } | InstKind::Loop { .. } => self.run_to_end(id, number, known),
             _another => None,
         }
     }
@@ -685,11 +702,34 @@ impl<'k> Subject<'k> {
         direction: usize,
         limits: Option<i128>,
     ) -> (Finding, BTreeSet<Slot>) {
-        let site = &self.sites[number];
         self.used.borrow_mut().clear();
+        let id = self.sites[number].id;
+        let index = self.directions(number).get(direction).map(|d| d.index);
+        let cases = index.filter(|_| limits.is_none());
+        let cases = cases.and_then(|index| self.cases_of(id, index));
+        let any = |limits| self.bounds_in((number, direction), self.any_rounds(id), limits);
+        let Some(cases) = cases else {
+            return any(limits);
+        };
+        let ask = |rounds| self.bounds_in((number, direction), rounds, None).0;
+        match all_excluded(cases.into_iter().map(ask)) {
+            Finding::Open => any(None),
+            // What does not wrap in one round may in another.
+            found => (found, BTreeSet::new()),
+        }
+    }
+
+    /// As [`Subject::bounds`], in these rounds of the loops around.
+    fn bounds_in(
+        &self,
+        (number, direction): (usize, usize),
+        rounds: Rounds,
+        limits: Option<i128>,
+    ) -> (Finding, BTreeSet<Slot>) {
+        let site = &self.sites[number];
         let (mut q, marks) = self.query(true);
         q.condition_facts = marks;
-        let mut t = Thread::new(1, self.any_rounds(site.id));
+        let mut t = Thread::new(1, rounds);
         t.asks = true;
         self.reach(&mut q, &mut t, site.id);
         let directions = self.directions(number);
@@ -1018,9 +1058,46 @@ impl<'k> Subject<'k> {
     /// Whether two threads can make two accesses to one location that no barrier orders.
     pub fn race(&self, pair: &Pair, exact: &[BTreeSet<Slot>], limits: Option<i128>) -> Finding {
         self.used.borrow_mut().clear();
-        match self.race_problem(pair, exact) {
+        if limits.is_some() || !self.has_numbered_loops() {
+            return self.race_in(pair, exact, limits, false);
+        }
+        let by_cases = || {
+            let ask = |case: &Pair| self.race_in(case, exact, None, true);
+            let cases = self.cases_of_pair(pair);
+            cases.map_or(Finding::Open, |cases| all_excluded(cases.iter().map(ask)))
+        };
+        // What the rounds say is asked first where it is about their numbers.
+        let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);
+        if self.is_of_numbered(a.index) || self.is_of_numbered(b.index) {
+            match by_cases() {
+                Finding::Open => self.race_in(pair, exact, None, false),
+                found => found,
+            }
+        } else {
+            match (self.race_in(pair, exact, None, false), by_cases) {
+                (found @ Finding::Excluded(_), _) => found,
+                (found, by_cases) => match by_cases() {
+                    Finding::Open => found,
+                    found => found,
+                },
+            }
+        }
+    }
+
+    /// As [`Subject::race`], in the rounds of the pair; whether it is asked of further values if they wrap.
+    fn race_in(
+        &self,
+        pair: &Pair,
+        exact: &[BTreeSet<Slot>],
+        limits: Option<i128>,
+        asks: bool,
+    ) -> Finding {
+        match self.race_problem(pair, exact, asks) {
             None => Finding::Open,
             Some((_, goal, _)) if goal.is_false() => Finding::Excluded(BTreeSet::new()),
+            Some((_, _, path)) if path.iter().any(Formula::is_false) => {
+                Finding::Excluded(self.used.borrow().clone())
+            }
             Some((q, goal, path)) => self.ask(&q, &path, goal, limits),
         }
     }
@@ -1029,6 +1106,7 @@ impl<'k> Subject<'k> {
         &self,
         pair: &Pair,
         exact: &[BTreeSet<Slot>],
+        asks: bool,
     ) -> Option<(Query, Formula, Vec<Formula>)> {
         let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);
         let (mut q, marks) = self.query(pair.relation != Relation::OtherGroup);
@@ -1038,6 +1116,8 @@ impl<'k> Subject<'k> {
         let mut second = Thread::new(2, pair.b.1.clone());
         first.exact = exact[pair.a.0].clone();
         second.exact = exact[pair.b.0].clone();
+        (first.asks, second.asks) = (asks, asks);
+        q.pairs_quotients = asks;
         self.reach(q, &mut first, a.id);
         self.reach(q, &mut second, b.id);
         let overlap = self.overlap(q, (&mut first, a), (&mut second, b))?;
@@ -1184,7 +1264,7 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// Whether an index follows from what memory holds, for messages.
+    /// Whether an index follows from what memory holds beside numbers by reference, for messages.
     pub fn depends_on_memory(&self, index: Value) -> bool {
         let mut open = vec![index];
         let mut seen = BTreeSet::new();
@@ -1195,7 +1275,7 @@ impl<'k> Subject<'k> {
             match self.shape.definition(value) {
                 Some(Definition::Result(id, _)) => {
                     let kind = self.shape.kind(id);
-                    if kind.accesses().iter().any(|a| a.mode.reads()) {
+                    if kind.accesses().iter().any(|a| a.mode.reads()) && !self.is_passed(kind) {
                         return true;
                     }
                     kind.for_each_use(|v| open.push(v));
@@ -1239,7 +1319,7 @@ fn is_of_launch(name: &str) -> bool {
 }
 
 /// Brings the rounds of two accesses of one interval to as few cases as there are.
-fn relate(a: &Rounds, b: &Rounds) -> (Rounds, Rounds) {
+pub fn relate(a: &Rounds, b: &Rounds) -> (Rounds, Rounds) {
     let (mut a, mut b) = (a.clone(), b.clone());
     let loops: BTreeSet<Id> = a.keys().chain(b.keys()).copied().collect();
     for l in loops {

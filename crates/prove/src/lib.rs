@@ -32,6 +32,7 @@ pub mod solve;
 mod tables;
 mod textures;
 mod tickets;
+mod unroll;
 mod value;
 mod vectors;
 mod weaken;

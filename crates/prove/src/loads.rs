@@ -153,6 +153,17 @@ impl Subject<'_> {
         is_count.then_some(Number::Field(param as usize, location))
     }
 
+    /// Whether an instruction loads from the first element of a buffer that is only read, at a place that constants say:
+    /// what is passed by reference.
+    pub fn is_passed(&self, kind: &InstKind) -> bool {
+        let InstKind::Load(place) = kind else {
+            return false;
+        };
+        self.module.is_read_only(self.kernel, place.memory)
+            && self.constant_of(place.index) == Some(0)
+            && Subject::steps(&place.path).all(|value| self.constant_of(value).is_some())
+    }
+
     /// Where a path of fields and a component leads in the first element of a buffer, and to which scalar.
     fn place_of_scalar(&self, param: u32, path: Vec<usize>) -> Option<(u32, Scalar)> {
         let structs = &self.module.structs;

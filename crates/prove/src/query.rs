@@ -66,6 +66,8 @@ pub struct Query {
     pub firsts: Vec<(Memory, i128, Linear)>,
     /// Whether the two threads are of one threadgroup.
     pub same: bool,
+    /// Whether quotients of the same number of two threads are such numbers, too.
+    pub pairs_quotients: bool,
     /// Facts that are conditions on the launch: the place of the fact, and that of the condition.
     pub condition_facts: Vec<(usize, usize)>,
 }
@@ -151,6 +153,9 @@ impl Query {
         others.push((of.clone(), quotient.clone()));
         let others = others[..others.len() - 1].to_vec();
         for (other, its) in others {
+            if self.pairs_quotients {
+                self.note_twins((&other, &its), (of, quotient));
+            }
             let Some(apart) = of.plus(-1, &other).and_then(|form| form.as_constant()) else {
                 continue;
             };
@@ -160,6 +165,23 @@ impl Query {
                 self.say(Formula::le(&least, &steps));
                 self.say(Formula::le(&steps, &most));
             }
+        }
+    }
+
+    /// Notes that two quotients are of the same number of two threads, if they are: how far they are apart is branched
+    /// on before what either is.
+    fn note_twins(&mut self, (a, one): (&Linear, &Linear), (b, other): (&Linear, &Linear)) {
+        let ([(one, 1)], [(other, 1)]) = (&one.terms[..], &other.terms[..]) else {
+            return;
+        };
+        let (one, other) = (*one.min(other), *one.max(other));
+        let mut pairs = a.terms.iter().zip(&b.terms);
+        let is_twin = |((x, f), (y, g)): (&(Var, i128), &(Var, i128))| {
+            f == g && (x == y || self.problem.twins.contains(&(*x.min(y), *x.max(y))))
+        };
+        let is_like = a.constant == b.constant && a.terms.len() == b.terms.len() && a != b;
+        if is_like && pairs.all(is_twin) {
+            self.problem.twins.insert((one, other));
         }
     }
 

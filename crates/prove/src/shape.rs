@@ -29,6 +29,8 @@ pub enum Round {
     Next,
     /// Any: nothing is known.
     Any,
+    /// The one of this number, from 0, of a loop that constants run.
+    Numbered(usize),
 }
 
 /// The rounds of the loops around an instruction.
@@ -64,6 +66,9 @@ enum Event {
     Again(Id),
     Leave(Id),
 }
+
+/// Where an interval begins: at a barrier, or with the kernel, and in which rounds.
+type Start = (Option<Id>, Rounds);
 
 #[derive(Clone, Debug)]
 struct Edge {
@@ -339,66 +344,193 @@ impl<'k> Shape<'k> {
     /// The intervals between barriers that order a space, for threads of one simdgroup or of one
     /// threadgroup: the instructions that each may reach, with the rounds of the loops around them.
     pub fn intervals(&self, space: AddressSpace, simdgroup: bool) -> Vec<BTreeSet<(Id, Rounds)>> {
-        let stops: Vec<Id> = (self.barriers.iter().copied())
+        let stops = self.barriers.iter().copied();
+        let stops: BTreeSet<Id> = stops
             .filter(|b| self.orders(*b, space, simdgroup))
             .collect();
+        let at = |stop: &Id| {
+            let loops = self.loops_around(*stop).into_iter();
+            (Some(*stop), loops.map(|l| (l, Round::Same)).collect())
+        };
+        let mut starts: Vec<Start> = vec![(None, Rounds::new())];
+        starts.extend(stops.iter().map(at));
+        self.intervals_between(&stops, starts, &Unguided)
+            .unwrap_or_default()
+    }
+
+    /// As [`Shape::intervals`], where a guide says what is known of loops and ways; `None` if those are more than it
+    /// wants. Each begins at a stop in rounds in which some other reaches it.
+    pub fn guided_intervals(
+        &self,
+        among: Option<(AddressSpace, bool)>,
+        guide: &impl Guide,
+    ) -> Option<Vec<BTreeSet<(Id, Rounds)>>> {
+        let stops = self.barriers.iter().copied();
+        let orders =
+            |b: &Id| among.is_some_and(|(space, simdgroup)| self.orders(*b, space, simdgroup));
+        let starts = vec![(None, Rounds::new())];
+        self.intervals_between(&stops.filter(orders).collect(), starts, guide)
+    }
+
+    /// Those that begin at these stops, and at others that are reached from there.
+    fn intervals_between(
+        &self,
+        stops: &BTreeSet<Id>,
+        mut starts: Vec<Start>,
+        guide: &impl Guide,
+    ) -> Option<Vec<BTreeSet<(Id, Rounds)>>> {
         let mut meeting: HashSet<Id> = HashSet::new();
-        for stop in &stops {
+        for stop in stops {
             meeting.extend(self.loops_around(*stop));
         }
-        let mut starts: Vec<(Edge, Rounds)> = Vec::new();
-        if let Some(&to) = self.region(None, 0).first() {
-            let events = Vec::new();
-            starts.push((Edge { to, events }, Rounds::new()));
-        }
-        for &stop in &stops {
-            let rounds: Rounds = self
-                .loops_around(stop)
-                .into_iter()
-                .map(|l| (l, Round::Same))
-                .collect();
-            for edge in &self.successors[stop] {
-                starts.push((edge.clone(), rounds.clone()));
-            }
-        }
-        let stops: HashSet<Id> = stops.into_iter().collect();
         let mut intervals = Vec::new();
-        for start in starts {
+        let mut states = 0;
+        let mut next_start = 0;
+        while let Some((start, rounds)) = starts.get(next_start).cloned() {
+            next_start += 1;
+            let mut open: Vec<(Edge, Rounds)> = match start {
+                Some(stop) => (self.successors[stop].iter())
+                    .map(|edge| (edge.clone(), rounds.clone()))
+                    .collect(),
+                None => (self.region(None, 0).first().into_iter())
+                    .map(|&to| {
+                        let events = Vec::new();
+                        (Edge { to, events }, Rounds::new())
+                    })
+                    .collect(),
+            };
             let mut found: BTreeSet<(Id, Rounds)> = BTreeSet::new();
-            let mut open = vec![start];
-            while let Some((edge, mut rounds)) = open.pop() {
-                for event in &edge.events {
-                    match event {
-                        Event::Enter(l) => {
-                            let meets = meeting.contains(l);
-                            rounds.insert(*l, if meets { Round::First } else { Round::Any });
-                        }
-                        Event::Again(l) => {
-                            let from = rounds.get(l).copied();
-                            let next = match from {
-                                Some(Round::Same) if meeting.contains(l) => Round::Next,
-                                Some(Round::First | Round::Same | Round::Next | Round::Any)
-                                | None => Round::Any,
-                            };
-                            rounds.insert(*l, next);
-                        }
-                        Event::Leave(l) => {
-                            rounds.remove(l);
-                        }
-                    }
-                }
+            while let Some((edge, rounds)) = open.pop() {
+                let Some(rounds) = self.follow(&edge, rounds, &meeting, guide) else {
+                    continue;
+                };
                 if edge.to == END || !found.insert((edge.to, rounds.clone())) {
                     continue;
                 }
                 if stops.contains(&edge.to) {
+                    let begin = (Some(edge.to), as_begun(&rounds));
+                    if !starts.contains(&begin) {
+                        starts.push(begin);
+                    }
                     continue;
                 }
                 for next in &self.successors[edge.to] {
-                    open.push((next.clone(), rounds.clone()));
+                    if self.is_way(edge.to, next, &rounds, guide) {
+                        open.push((next.clone(), rounds.clone()));
+                    }
                 }
+            }
+            states += found.len();
+            if states > guide.most_states() {
+                return None;
             }
             intervals.push(found);
         }
-        intervals
+        Some(intervals)
+    }
+
+    /// The rounds behind a way, or `None` if there is none.
+    fn follow(
+        &self,
+        edge: &Edge,
+        mut rounds: Rounds,
+        meeting: &HashSet<Id>,
+        guide: &impl Guide,
+    ) -> Option<Rounds> {
+        for event in &edge.events {
+            match event {
+                Event::Enter(l) => {
+                    let round = match guide.rounds(*l, &rounds) {
+                        Some(0) => return None,
+                        Some(_) => Round::Numbered(0),
+                        None if meeting.contains(l) => Round::First,
+                        None => Round::Any,
+                    };
+                    rounds.insert(*l, round);
+                }
+                Event::Again(l) => {
+                    let from = rounds.remove(l);
+                    let next = match from {
+                        Some(Round::Numbered(n)) => {
+                            if guide.rounds(*l, &rounds).is_none_or(|count| n + 1 >= count) {
+                                return None;
+                            }
+                            Round::Numbered(n + 1)
+                        }
+                        Some(Round::Same) if meeting.contains(l) => Round::Next,
+                        Some(Round::First | Round::Same | Round::Next | Round::Any) | None => {
+                            Round::Any
+                        }
+                    };
+                    rounds.insert(*l, next);
+                }
+                Event::Leave(l) => {
+                    let from = rounds.remove(l);
+                    // A `for` is left behind its last round, if nothing in it breaks off.
+                    if matches!(self.kind(*l), InstKind::For { .. })
+                        && self.exits(*l, false).is_empty()
+                        && let Some(Round::Numbered(n)) = from
+                        && guide.rounds(*l, &rounds).is_some_and(|count| n + 1 < count)
+                    {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(rounds)
+    }
+
+    /// Whether control may go this way from an instruction, as far as a guide says.
+    fn is_way(&self, from: Id, to: &Edge, rounds: &Rounds, guide: &impl Guide) -> bool {
+        match self.kind(from) {
+            InstKind::If { condition, .. } => {
+                let side = self.statements.get(to.to).and_then(|s| s.parent);
+                match (side, guide.holds(*condition, rounds)) {
+                    (Some((holder, side)), Some(holds)) if holder == from => (side == 0) == holds,
+                    _not_known => true,
+                }
+            }
+            InstKind::For { .. } => {
+                let enters = to.events.contains(&Event::Enter(from));
+                enters || guide.rounds(from, rounds).is_none_or(|count| count == 0)
+            }
+            _flat_or_loop => true,
+        }
+    }
+}
+
+/// The rounds in which an interval begins at a stop that is reached in these.
+fn as_begun(rounds: &Rounds) -> Rounds {
+    let begun = rounds.iter().map(|(l, round)| match round {
+        Round::Numbered(n) => (*l, Round::Numbered(*n)),
+        Round::First | Round::Same | Round::Next | Round::Any => (*l, Round::Same),
+    });
+    begun.collect()
+}
+
+/// What is known of the ways through a kernel.
+pub trait Guide {
+    /// How many rounds a loop has at most, in these of the loops around, if they are to be told by their numbers.
+    fn rounds(&self, loop_: Id, around: &Rounds) -> Option<usize>;
+    /// Whether a condition holds in these rounds, if that is known.
+    fn holds(&self, condition: Value, rounds: &Rounds) -> Option<bool>;
+    /// How many instructions in their rounds are looked at.
+    fn most_states(&self) -> usize;
+}
+
+/// Nothing is known.
+struct Unguided;
+
+impl Guide for Unguided {
+    fn rounds(&self, _loop: Id, _around: &Rounds) -> Option<usize> {
+        None
+    }
+
+    fn holds(&self, _condition: Value, _rounds: &Rounds) -> Option<bool> {
+        None
+    }
+
+    fn most_states(&self) -> usize {
+        usize::MAX
     }
 }

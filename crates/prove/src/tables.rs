@@ -16,7 +16,7 @@ use crate::value::{Thread, Val};
 const ROUNDS: usize = 200;
 
 /// What is known of the values of a round.
-type Known = HashMap<Value, i128>;
+pub type Known = HashMap<Value, i128>;
 
 impl Subject<'_> {
     /// The values that an integer carried by a loop can have, in order, where constants alone say.
@@ -68,7 +68,7 @@ impl Subject<'_> {
     }
 
     /// Whether the round of a loop in which these values are known is the last, if constants say.
-    fn leaves(&self, loop_: Id, known: &Known) -> bool {
+    pub(crate) fn leaves(&self, loop_: Id, known: &Known) -> bool {
         for &id in self.shape.region(Some(loop_), 0) {
             match self.shape.kind(id) {
                 InstKind::Break(_) | InstKind::Return => return true,
@@ -105,7 +105,7 @@ impl Subject<'_> {
     }
 
     /// Whether a condition holds, if constants say.
-    fn holds(&self, condition: Value, known: &Known) -> Option<bool> {
+    pub(crate) fn holds(&self, condition: Value, known: &Known) -> Option<bool> {
         let InstKind::Op { op, args, .. } = self.shape.defining(condition)? else {
             return None;
         };

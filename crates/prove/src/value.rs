@@ -599,6 +599,7 @@ impl Subject<'_> {
         let shared = self.scope(q, t, Level::Threadgroup);
         let key = match round {
             Round::First => return Some(Int::constant(0)),
+            Round::Numbered(number) => return Some(Int::constant(number as i128)),
             Round::Any => format!("thread{} round of {loop_}{around}", t.tag),
             Round::Same | Round::Next => format!("{shared} round of {loop_}{around}"),
         };
@@ -667,7 +668,10 @@ impl Subject<'_> {
         let round = t.rounds.get(&id).copied().unwrap_or(Round::Any);
         let init = *self.shape.initial(id).get(number)?;
         let again = self.shape.exits(id, true);
-        if round == Round::First {
+        if let Some(number) = self.in_numbered_rounds(&t.rounds).get(&value) {
+            return Some(Val::Int(Int::constant(*number)));
+        }
+        if matches!(round, Round::First | Round::Numbered(0)) {
             return self.of(q, t, init);
         }
         if round == Round::Next

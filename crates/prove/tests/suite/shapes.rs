@@ -442,7 +442,10 @@ impl Writer {
                 _ => self.stores(),
             };
         }
-        match self.below(22) {
+        match self.below(25) {
+            22 => self.sorts(),
+            23 => self.scans(),
+            24 => self.sums_by_shifts(),
             0 => self.reads_and_stores(),
             1 | 2 => self.exchanges(),
             3 => self.sums_a_row(),
@@ -1023,5 +1026,174 @@ impl Writer {
             self.line(&format!("store %{to}[{start} : {wide}], {value}"));
         }
         "vectors"
+    }
+
+    /// A bitonic sort in threadgroup memory: partners are apart in one bit.
+    fn sorts(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.wraps();
+        };
+        let tile = self.tile(size);
+        let (x, t) = (self.x(), self.t());
+        let (zero, one, two) = (self.constant(0), self.constant(1), self.constant(2));
+        let end = self.constant(size);
+        self.line(&format!("store {tile}[{t}], {x}"));
+        self.barrier("threadgroup");
+        let k = self.fresh();
+        self.line(&format!("{k}.end = loop carry({k} = {two}) {{"));
+        self.depth += 1;
+        let over = self.op(&format!("gt {k}, {end}"));
+        self.line(&format!("if {over} {{ break {k} }}"));
+        let half = self.op(&format!("shr {k}, {one}"));
+        let j = self.fresh();
+        self.line(&format!("{j}.end = loop carry({j} = {half}) {{"));
+        self.depth += 1;
+        let empty = self.op(&format!("eq {j}, {zero}"));
+        self.line(&format!("if {empty} {{ break {j} }}"));
+        let op = if self.slips() { "add" } else { "xor" };
+        let partner = self.op(&format!("{op} {t}, {j}"));
+        // The last threadgroup may be smaller.
+        let last = self.first("%threads", "threads_per_threadgroup x");
+        let op = if self.slips() { "ge" } else { "gt" };
+        let ahead = self.op(&format!("{op} {partner}, {t}"));
+        let there = match self.slips() {
+            true => self.op(&format!("le {partner}, {last}")),
+            false => self.op(&format!("lt {partner}, {last}")),
+        };
+        let both = self.op(&format!("and {ahead}, {there}"));
+        self.open(&both);
+        let a = self.op(&format!("load {tile}[{t}]"));
+        let b = self.op(&format!("load {tile}[{partner}]"));
+        self.line(&format!("store {tile}[{t}], {b}"));
+        self.line(&format!("store {tile}[{partner}], {a}"));
+        self.close();
+        self.barrier("threadgroup");
+        let next = self.op(&format!("shr {j}, {one}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        let next = self.op(&format!("shl {k}, {one}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        let sorted = self.op(&format!("load {tile}[{t}]"));
+        let to = self.buffer("write");
+        self.room(&to, 1, &[Factor::GridX]);
+        self.line(&format!("store %{to}[{x}], {sorted}"));
+        "sort"
+    }
+
+    /// One way of a scan: strides by which places are multiplied, up a tree or down.
+    fn passes(&mut self, tile: &str, (stride, many): (&str, &str), up: bool) -> String {
+        let t = self.t();
+        let (zero, one, two) = (self.constant(0), self.constant(1), self.constant(2));
+        let out = self.fresh();
+        self.line(&format!(
+            "{out}, {out}.many = loop carry({out}s = {stride}, {out}d = {many}) {{"
+        ));
+        self.depth += 1;
+        let over = if up {
+            self.op(&format!("eq {out}d, {zero}"))
+        } else {
+            let end = self.constant(self.size.unwrap_or(1));
+            self.op(&format!("ge {out}d, {end}"))
+        };
+        self.line(&format!("if {over} {{ break {out}s, {out}d }}"));
+        let mut stride = format!("{out}s");
+        if !up && !self.slips() {
+            stride = self.op(&format!("shr {stride}, {one}"));
+        }
+        self.barrier("threadgroup");
+        let depth = self.depth;
+        self.guard(&t, &format!("{out}d"));
+        let twice = self.op(&format!("mul {t}, {two}"));
+        let near = self.op(&format!("add {twice}, {one}"));
+        let far = self.op(&format!("add {twice}, {two}"));
+        let [a, b] = [near, far].map(|place| {
+            let end = self.op(&format!("mul {stride}, {place}"));
+            self.op(&format!("sub {end}, {one}"))
+        });
+        let p = self.op(&format!("load {tile}[{a}]"));
+        let q = self.op(&format!("load {tile}[{b}]"));
+        let sum = self.op(&format!("add {p}, {q}"));
+        if !up {
+            self.line(&format!("store {tile}[{a}], {q}"));
+        }
+        self.line(&format!("store {tile}[{b}], {sum}"));
+        while self.depth > depth {
+            self.close();
+        }
+        let next = if up {
+            let more = self.op(&format!("mul {stride}, {two}"));
+            let less = self.op(&format!("shr {out}d, {one}"));
+            [more, less]
+        } else {
+            let more = self.op(&format!("shl {out}d, {one}"));
+            [stride, more]
+        };
+        self.line(&format!("yield {}", next.join(", ")));
+        self.close();
+        out
+    }
+
+    /// The scan of Blelloch.
+    fn scans(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.copies();
+        };
+        let tile = self.tile(size);
+        let (x, t) = (self.x(), self.t());
+        self.line(&format!("store {tile}[{t}], {x}"));
+        let (half, one) = (self.constant(size / 2), self.constant(1));
+        let root = self.passes(&tile, (&one, &half), true);
+        let zero = self.constant(0);
+        let first = self.op(&format!("eq {t}, {zero}"));
+        self.open(&first);
+        let last = self.constant(size - 1);
+        self.line(&format!("store {tile}[{last}], {zero}"));
+        self.close();
+        self.passes(&tile, (&root, &one), false);
+        self.barrier("threadgroup");
+        let sum = self.op(&format!("load {tile}[{t}]"));
+        let to = self.buffer("write");
+        self.room(&to, 1, &[Factor::GridX]);
+        self.line(&format!("store %{to}[{x}], {sum}"));
+        "scan"
+    }
+
+    /// A tree of sums whose strides are shifted by the index of a `for`.
+    fn sums_by_shifts(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.gathers();
+        };
+        let tile = self.tile(size);
+        let (x, t, group) = (self.x(), self.t(), self.group());
+        let (zero, one, end) = (self.constant(0), self.constant(1), self.constant(size));
+        let rounds = self.constant(size.ilog2());
+        self.line(&format!("store {tile}[{t}], {x}"));
+        let k = self.fresh();
+        self.line(&format!("for {k} = {zero} to {rounds} step {one} {{"));
+        self.depth += 1;
+        self.barrier("threadgroup");
+        let near = self.op(&format!("shl {one}, {k}"));
+        let far = self.op(&format!("add {near}, {near}"));
+        let at = self.op(&format!("mul {t}, {far}"));
+        let other = self.op(&format!("add {at}, {near}"));
+        let inside = match self.slips() {
+            true => self.op(&format!("le {other}, {end}")),
+            false => self.op(&format!("lt {other}, {end}")),
+        };
+        self.open(&inside);
+        let a = self.op(&format!("load {tile}[{at}]"));
+        let b = self.op(&format!("load {tile}[{other}]"));
+        let sum = self.op(&format!("add {a}, {b}"));
+        self.line(&format!("store {tile}[{at}], {sum}"));
+        self.close();
+        self.close();
+        let buffer = self.buffer("write");
+        self.room(&buffer, 1, &[Factor::GroupsX]);
+        let first = self.op(&format!("eq {t}, {zero}"));
+        self.open(&first);
+        let sum = self.op(&format!("load {tile}[{zero}]"));
+        self.line(&format!("store %{buffer}[{group}], {sum}"));
+        "sums by shifts"
     }
 }

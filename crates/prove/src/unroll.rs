@@ -1,0 +1,379 @@
+//! Loops that constants run, round by round.
+//!
+//! Where what a loop carries is known in each of its rounds, a question that is not answered for any of them is asked of
+//! each by its number: a stride that doubles is a constant then, what it is multiplied by a linear form, and what its bits
+//! are taken of has those bits. Intervals between barriers are followed through the rounds, so that one that begins in
+//! the last leads out of the loop, and no other does.
+//!
+//! That is done where numbers of a loop are multiplied by what is no constant, shifted by, or taken for bits: for all
+//! else the rounds need not be known. A kernel of too many rounds is not followed.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use invar_ir::{AddressSpace, InstKind, Op, Value};
+
+use crate::kernel::{Finding, Pair, Relation, Subject, relate};
+use crate::shape::{Definition, Guide, Id, Round, Rounds};
+use crate::tables::Known;
+
+/// A loop of more rounds is not followed.
+const MOST_ROUNDS: usize = 64;
+/// No more instructions in their rounds are looked at.
+const MOST_STATES: usize = 20_000;
+/// A question is asked of no more rounds.
+const MOST_CASES: usize = 640;
+
+/// Instructions and the rounds in which each may be reached, by intervals: none where there are too many.
+type Intervals = Option<Vec<BTreeSet<(Id, Rounds)>>>;
+/// What is known in each round of a loop, if constants say which is the last.
+type Loop = Option<Rc<Vec<Known>>>;
+/// The intervals of a space for a threadgroup or a simdgroup, and those of the whole kernel as one.
+type BySpace = HashMap<Option<(AddressSpace, bool)>, Rc<Intervals>>;
+
+/// What is known of the loops of a kernel that constants run.
+#[derive(Default)]
+pub struct Unrolled {
+    /// The loops whose rounds are told by their numbers.
+    loops: OnceCell<BTreeSet<Id>>,
+    /// What is known in each round of a loop, by those of the loops around it.
+    rounds: RefCell<HashMap<(Id, Rounds), Loop>>,
+    intervals: RefCell<BySpace>,
+    /// What loops give that are in no other, by which of their results it is.
+    ends: RefCell<HashMap<(Id, usize), Option<i128>>>,
+}
+
+impl Subject<'_> {
+    /// What a loop carries in each of its rounds, and its index if it is a `for`, where these are known; `None` if
+    /// constants do not say which round is the last.
+    fn run_rounds(&self, loop_: Id, around: &Known) -> Option<Vec<Known>> {
+        let again = self.shape.exits(loop_, true);
+        let values = match &again[..] {
+            [(_, values)] => Some(*values),
+            _several => None,
+        };
+        let index = match self.shape.kind(loop_) {
+            InstKind::For {
+                lower, upper, step, ..
+            } => {
+                let [lower, upper, step] =
+                    [*lower, *upper, *step].map(|value| self.run(value, around, 0));
+                let (lower, upper, step) = (lower?, upper?, step?);
+                let way = if step < 0 {
+                    lower - upper
+                } else {
+                    upper - lower
+                };
+                let step_by = Some(step.abs()).filter(|by| *by > 0)?;
+                Some((lower, step, (way.max(0) + step_by - 1) / step_by))
+            }
+            _loop => None,
+        };
+        let counter = match self.shape.kind(loop_) {
+            InstKind::For { body, .. } => body.params.first(),
+            _loop => None,
+        };
+        let carried = self.shape.carried(loop_);
+        let init = self.shape.initial(loop_).iter();
+        let mut now: Vec<Option<i128>> = init.map(|v| self.run(*v, around, 0)).collect();
+        let mut rounds: Vec<Known> = Vec::new();
+        loop {
+            let number = rounds.len() as i128;
+            if index.is_some_and(|(.., count)| number >= count) {
+                return Some(rounds);
+            }
+            if rounds.len() == MOST_ROUNDS {
+                return None;
+            }
+            let pairs = carried.iter().zip(&now);
+            let mut own: Known = pairs.filter_map(|(v, n)| n.map(|n| (*v, n))).collect();
+            if let (Some((lower, step, _)), Some(counter)) = (index, counter) {
+                own.insert(*counter, lower + step * number);
+            }
+            let mut known = around.clone();
+            known.extend(&own);
+            rounds.push(own);
+            if index.is_none() && self.leaves(loop_, &known) {
+                return Some(rounds);
+            }
+            now = match values {
+                Some(values) => values.iter().map(|v| self.run(*v, &known, 0)).collect(),
+                None => vec![None; carried.len()],
+            };
+        }
+    }
+
+    /// What a loop gives that constants run to its end.
+    pub(crate) fn run_to_end(&self, loop_: Id, number: usize, around: &Known) -> Option<i128> {
+        if !self.shape.loops_around(loop_).is_empty() {
+            return self.end_of_loop(loop_, number, around);
+        }
+        let key = (loop_, number);
+        if let Some(known) = self.unrolled.ends.borrow().get(&key) {
+            return *known;
+        }
+        let end = self.end_of_loop(loop_, number, &Known::new());
+        self.unrolled.ends.borrow_mut().insert(key, end);
+        end
+    }
+
+    fn end_of_loop(&self, loop_: Id, number: usize, around: &Known) -> Option<i128> {
+        let rounds = self.run_rounds(loop_, around)?;
+        let in_round = |own: &Known| {
+            let mut known = around.clone();
+            known.extend(own);
+            known
+        };
+        let leaves = self.shape.exits(loop_, false);
+        if matches!(self.shape.kind(loop_), InstKind::For { .. }) {
+            let [(_, values)] = self.shape.exits(loop_, true)[..] else {
+                return None;
+            };
+            return match rounds.last() {
+                _breaks if !leaves.is_empty() => None,
+                Some(last) => self.run(*values.get(number)?, &in_round(last), 0),
+                None => self.run(*self.shape.initial(loop_).get(number)?, around, 0),
+            };
+        }
+        // By the one way out, in the last round and in no other.
+        let [(exit, values)] = leaves[..] else {
+            return None;
+        };
+        let (holder, side) = self.shape.statements[exit].parent?;
+        let InstKind::If { condition, .. } = self.shape.kind(holder) else {
+            return None;
+        };
+        if self.shape.statements[holder].parent != Some((loop_, 0)) {
+            return None;
+        }
+        let (last, others) = rounds.split_last()?;
+        let leaves = |own: &Known| {
+            let holds = self.holds(*condition, &in_round(own));
+            holds.map(|holds| holds == (side == 0))
+        };
+        let is_last = leaves(last) == Some(true);
+        let is_only = others.iter().all(|own| leaves(own) == Some(false));
+        (is_last && is_only).then(|| self.run(*values.get(number)?, &in_round(last), 0))?
+    }
+
+    /// The loops whose numbers a value is made of, without what memory holds.
+    fn loops_in(&self, value: Value) -> BTreeSet<Id> {
+        let mut found = BTreeSet::new();
+        let (mut open, mut seen) = (vec![value], HashSet::new());
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match self.shape.definition(value) {
+                Some(Definition::Counter(id)) => {
+                    found.insert(id);
+                    if let InstKind::For {
+                        lower, upper, step, ..
+                    } = self.shape.kind(id)
+                    {
+                        open.extend([lower, upper, step]);
+                    }
+                }
+                Some(Definition::Carried(id, number)) => {
+                    found.insert(id);
+                    open.extend(self.shape.initial(id).get(number));
+                    for (_, values) in self.shape.exits(id, true) {
+                        open.extend(values.get(number));
+                    }
+                }
+                Some(Definition::Result(id, number)) => match self.shape.kind(id) {
+                    InstKind::Op { args, .. } => open.extend(args),
+                    InstKind::For { .. } | InstKind::Loop { .. } => {
+                        open.extend(self.shape.initial(id).get(number));
+                        let exits = [true, false].map(|again| self.shape.exits(id, again));
+                        for (_, values) in exits.into_iter().flatten() {
+                            open.extend(values.get(number));
+                        }
+                    }
+                    InstKind::If { condition, .. } => {
+                        open.push(*condition);
+                        for side in 0..2 {
+                            let last = self.shape.region(Some(id), side).last();
+                            if let Some(InstKind::Yield(values)) =
+                                last.map(|last| self.shape.kind(*last))
+                            {
+                                open.extend(values.get(number));
+                            }
+                        }
+                    }
+                    _memory_and_others => {}
+                },
+                Some(Definition::Parameter(_)) | None => {}
+            }
+        }
+        found
+    }
+
+    /// The loops whose rounds are told by their numbers: of which a product of two numbers is made, a shift or bits, and
+    /// those that these follow from.
+    fn numbered_loops(&self) -> &BTreeSet<Id> {
+        self.unrolled.loops.get_or_init(|| {
+            let mut found = BTreeSet::new();
+            for statement in &self.shape.statements {
+                let InstKind::Op { op, args, .. } = &statement.inst.kind else {
+                    continue;
+                };
+                let [a, b] = args[..] else {
+                    continue;
+                };
+                let loops = match op {
+                    Op::Shl | Op::Shr | Op::ShrExact => self.loops_in(b),
+                    Op::Mul | Op::Div | Op::Rem | Op::And | Op::Or | Op::Xor => {
+                        let is_constant = |value| self.run(value, &Known::new(), 0).is_some();
+                        if is_constant(a) || is_constant(b) {
+                            continue;
+                        }
+                        let (a, b) = (self.loops_in(a), self.loops_in(b));
+                        a.union(&b).copied().collect()
+                    }
+                    _linear => continue,
+                };
+                found.extend(loops);
+            }
+            found
+        })
+    }
+
+    /// What is known in each round of a loop, in these rounds of the loops around it.
+    fn numbered_rounds(&self, loop_: Id, around: &Rounds) -> Loop {
+        if !self.numbered_loops().contains(&loop_) {
+            return None;
+        }
+        let loops = self.shape.loops_around(loop_);
+        let is_around =
+            |(l, round): &(&Id, &Round)| loops.contains(l) && matches!(round, Round::Numbered(_));
+        let around = around.iter().filter(is_around);
+        let around: Rounds = around.map(|(l, round)| (*l, *round)).collect();
+        let key = (loop_, around);
+        if let Some(known) = self.unrolled.rounds.borrow().get(&key) {
+            return known.clone();
+        }
+        let rounds = self.run_rounds(loop_, &self.in_numbered_rounds(&key.1));
+        let rounds = rounds.map(Rc::new);
+        let mut all = self.unrolled.rounds.borrow_mut();
+        all.insert(key, rounds.clone());
+        rounds
+    }
+
+    /// What is known in rounds that are told by their numbers.
+    pub(crate) fn in_numbered_rounds(&self, rounds: &Rounds) -> Known {
+        let mut known = Known::new();
+        for (loop_, round) in rounds {
+            if let Round::Numbered(number) = round
+                && let Some(all) = self.numbered_rounds(*loop_, rounds)
+            {
+                known.extend(all.get(*number).into_iter().flatten());
+            }
+        }
+        known
+    }
+
+    /// The intervals of a space, or the whole kernel as one.
+    fn numbered_intervals(&self, among: Option<(AddressSpace, bool)>) -> Rc<Intervals> {
+        if let Some(known) = self.unrolled.intervals.borrow().get(&among) {
+            return known.clone();
+        }
+        let found = Rc::new(self.shape.guided_intervals(among, &Constants(self)));
+        let mut all = self.unrolled.intervals.borrow_mut();
+        all.insert(among, found.clone());
+        found
+    }
+
+    /// Whether rounds of any loop are told by their numbers.
+    pub(crate) fn has_numbered_loops(&self) -> bool {
+        !self.numbered_loops().is_empty()
+    }
+
+    /// Whether an index is made of numbers of such loops.
+    pub(crate) fn is_of_numbered(&self, index: Value) -> bool {
+        let numbered = self.numbered_loops();
+        !numbered.is_empty() && !self.loops_in(index).is_disjoint(numbered)
+    }
+
+    /// The rounds in which an access may be made whose index is made of their numbers, if there are not too many.
+    pub(crate) fn cases_of(&self, id: Id, index: Value) -> Option<Vec<Rounds>> {
+        if !self.is_of_numbered(index) {
+            return None;
+        }
+        let intervals = self.numbered_intervals(None);
+        let all = intervals.as_ref().as_ref()?.iter().flatten();
+        let cases = all.filter(|(at, _)| *at == id);
+        let cases: Vec<Rounds> = cases.map(|(_, rounds)| rounds.clone()).collect();
+        (cases.len() <= MOST_CASES && cases.iter().any(is_numbered)).then_some(cases)
+    }
+
+    /// The pairs of rounds that stand for a pair of accesses in all of them, if there are not too many.
+    pub(crate) fn cases_of_pair(&self, pair: &Pair) -> Option<Vec<Pair>> {
+        let [a, b] = [pair.a.0, pair.b.0].map(|site| &self.sites[site]);
+        let (space, _) = self.space(a.memory)?;
+        let among = match pair.relation {
+            Relation::OtherGroup => None,
+            Relation::SameGroup | Relation::OtherSimdgroup => Some((space, false)),
+            Relation::SameSimdgroup => Some((space, true)),
+        };
+        let intervals = self.numbered_intervals(among);
+        let mut cases: BTreeSet<(Rounds, Rounds)> = BTreeSet::new();
+        for interval in intervals.as_ref().as_ref()? {
+            let of = |id: Id| interval.iter().filter(move |(at, _)| *at == id);
+            for (_, first) in of(a.id) {
+                for (_, second) in of(b.id) {
+                    // Of two threads at one access either may be the first.
+                    if pair.a.0 != pair.b.0 || first <= second {
+                        cases.insert(relate(first, second));
+                    }
+                    if cases.len() > MOST_CASES {
+                        return None;
+                    }
+                }
+            }
+        }
+        let of_rounds = |(first, second)| Pair {
+            a: (pair.a.0, first),
+            b: (pair.b.0, second),
+            relation: pair.relation,
+        };
+        Some(cases.into_iter().map(of_rounds).collect())
+    }
+}
+
+/// Whether any of these rounds is told by its number.
+fn is_numbered(rounds: &Rounds) -> bool {
+    let mut rounds = rounds.values();
+    rounds.any(|round| matches!(round, Round::Numbered(_)))
+}
+
+/// That none of them can be, or the first that may.
+pub(crate) fn all_excluded(findings: impl Iterator<Item = Finding>) -> Finding {
+    let mut conditions = BTreeSet::new();
+    for finding in findings {
+        match finding {
+            Finding::Excluded(more) => conditions.extend(more),
+            possible @ (Finding::Possible(_) | Finding::Open) => return possible,
+        }
+    }
+    Finding::Excluded(conditions)
+}
+
+/// What constants say of the ways through a kernel.
+struct Constants<'s, 'k>(&'s Subject<'k>);
+
+impl Guide for Constants<'_, '_> {
+    fn rounds(&self, loop_: Id, around: &Rounds) -> Option<usize> {
+        let rounds = self.0.numbered_rounds(loop_, around);
+        rounds.map(|rounds| rounds.len())
+    }
+
+    fn holds(&self, condition: Value, rounds: &Rounds) -> Option<bool> {
+        self.0.holds(condition, &self.0.in_numbered_rounds(rounds))
+    }
+
+    fn most_states(&self) -> usize {
+        MOST_STATES
+    }
+}
