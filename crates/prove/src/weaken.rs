@@ -26,7 +26,11 @@ impl Session<'_, '_> {
                     // At least 0, of what has a sign.
                     if *term == Term::of(1, []) && is_passed {
                         let zero = Condition::at_most(Term::of(0, []), room);
-                        self.replaces(&condition, &zero);
+                        self.replaces(&condition, &[zero]);
+                    } else if let ([Number::Grid(_)], 1, 1) =
+                        (&term.numbers[..], term.factor, bound.factor)
+                    {
+                        self.by_guard(&condition, room);
                     } else if bound.factor == 1 && term.factor > 1 {
                         self.lower_factor(&condition, term, room);
                     }
@@ -51,6 +55,29 @@ impl Session<'_, '_> {
         )
     }
 
+    /// Of an element for each thread: of those whose place in the grid, times a constant, is below what is passed there
+    /// may be fewer, as the grid is often rounded up.
+    fn by_guard(&mut self, condition: &Condition, room: Number) {
+        const TRIED: usize = 12;
+        let (factors, passed) = (&self.vocabulary.factors, &self.vocabulary.scalars);
+        let each = factors.iter().rev();
+        let each = each.flat_map(|factor| passed.iter().map(move |n| (*factor, *n)));
+        let each: Vec<(i128, Number)> = each.filter(|(_, n)| *n != room).take(TRIED).collect();
+        for (factor, passed) in each {
+            let guard = Condition::AtMost(Term::of(1, [passed]), Term::of(factor, [room]));
+            if self.replaces(condition, std::slice::from_ref(&guard)) {
+                return;
+            }
+            // What places are multiplied by leaves no type.
+            for d in self.vocabulary.dims.clone() {
+                let fits = Condition::Below(Number::Grid(d), (1 << 32) / factor);
+                if self.replaces(condition, &[guard.clone(), fits]) {
+                    return;
+                }
+            }
+        }
+    }
+
     /// Of so many elements for each of a term, or of a constant number of them.
     fn lower_factor(&mut self, condition: &Condition, term: &Term, room: Number) {
         let times = |factor| {
@@ -64,7 +91,7 @@ impl Session<'_, '_> {
             return;
         }
         for less in self.vocabulary.multiples() {
-            if less < factor && self.replaces(&current, &times(less)) {
+            if less < factor && self.replaces(&current, &[times(less)]) {
                 (factor, current) = (less, times(less));
                 break;
             }
@@ -76,7 +103,7 @@ impl Session<'_, '_> {
         {
             let term = Term::of(1, term.numbers.iter().copied());
             let more = Condition::More(term.clone(), most, room);
-            if self.replaces(&current, &more) {
+            if self.replaces(&current, std::slice::from_ref(&more)) {
                 self.lower_distance(&more, &term, most, room);
             }
         }
@@ -103,7 +130,7 @@ impl Session<'_, '_> {
         let mut number = high - 1;
         while low < high {
             let less = with(number);
-            if self.replaces(&current, &less) {
+            if self.replaces(&current, std::slice::from_ref(&less)) {
                 (high, current) = (number, less);
             } else {
                 low = number + 1;
@@ -113,19 +140,19 @@ impl Session<'_, '_> {
         (high, current)
     }
 
-    /// Takes a condition in place of another, if all that was reached still is.
-    fn replaces(&mut self, condition: &Condition, by: &Condition) -> bool {
+    /// Takes others in place of a condition, if all that was reached still is.
+    fn replaces(&mut self, condition: &Condition, by: &[Condition]) -> bool {
         let before = self.subject.conditions.borrow().clone();
-        if self.is_spent(2) || before.contains(by) || !self.admits(by) {
+        let is_new = by.iter().any(|c| !before.contains(c));
+        if self.is_spent(2) || !is_new || !by.iter().all(|c| self.admits(c)) {
             return false;
         }
         let saved = self.saved();
-        for one in self.subject.conditions.borrow_mut().iter_mut() {
-            if one == condition {
-                *one = by.clone();
-            }
-        }
-        self.subject.conditions.borrow_mut().sort();
+        let mut now: Vec<Condition> = before.clone();
+        now.retain(|one| one != condition && !by.contains(one));
+        now.extend_from_slice(by);
+        now.sort();
+        *self.subject.conditions.borrow_mut() = now;
         let is_enough = self.still_reached(condition);
         if !is_enough {
             *self.subject.conditions.borrow_mut() = before;
