@@ -268,6 +268,14 @@ impl Translator<'_> {
                 let function = TextureFunction::Gather {
                     component,
                     sampling,
+                if ty.is_depth && component > 0 {
+                    let what = format!(
+                        "a gather of another component than `x` of a `{}`",
+                        ty.name()
+                    );
+                    let refused = self.refuse(&what);
+                    return Err(refused.help("leave out the component: depths are one number"));
+                }
                 };
                 (function, at)
             }

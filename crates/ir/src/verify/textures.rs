@@ -117,6 +117,14 @@ impl Called<'_> {
             errors.push(error.help("name one of them"));
             return None;
         }
+        if let TextureFunction::Gather { component: 1.., .. } = self.function
+            && ty.is_depth
+        {
+            let message = format!("a texel of a {} has the component `x` alone", ty.name());
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
+            errors.push(error.help("leave out which one it gathers: depths are one number"));
+            return None;
+        }
         self.offset(ty, errors);
         let operands = self.function.operands(ty.dimension, self.args);
         let TextureOperands { at, level, value } = operands;
