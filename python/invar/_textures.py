@@ -546,6 +546,9 @@ class KernelTexture(_Still):
         by = self._by(function, sampler, words)
         if gradient is not None and level is not None:
             raise _trace.error(f"`{self.name}.sample()` takes a level or a gradient, which leads to one")
+        if words.get("coordinates") == "pixel" and (gradient is not None or "cube" in self.type.maker.dimension):
+            what = "gradients are" if gradient is not None else f"the directions of a {self.type.maker.name} are"
+            raise _trace.error(f'`{self.name}`: {what} of normalized coordinates: leave out coordinates="pixel"')
         of_first = gradient is None and level is None
         if not of_first and sampler is None and words.get("mip", "none") == "none":
             raise _trace.error(f'`{self.name}.{function}()` of a level takes mip="nearest" or "linear"')

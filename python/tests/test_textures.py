@@ -343,6 +343,15 @@ def test_offsets_borders_gradients_and_levels_of_samplers(device):
     with pytest.raises(iv.Error, match="no levels from 2 to 1"):
         iv.Sampler(lod=(2, 1))
 
+    @iv.kernel
+    def graded(t: iv.Texture2D[iv.f32, "sample"], s: iv.Sampler, out: iv.Buffer[iv.f32x4]):
+        out[0] = t.sample(0.5, 0.5, gradient=((1.0, 0.0), (0.0, 0.25)), sampler=s)
+
+    graded[1, 1](picture, iv.Sampler(mip="nearest"), out, device=device)
+    assert out[0, 0] == 3
+    with pytest.raises(iv.Error, match="`s` of `graded` is a sampler of pixel coordinates"):
+        graded[1, 1](picture, iv.Sampler(mip="nearest", coordinates="pixel"), out, device=device)
+
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_atomics_act_on_texels(device):
@@ -664,6 +673,9 @@ def test_volumes_say_that_they_are():
     assert "write ((ax, ay, az), (bx, by, bz))" in refused_sample(iv.Texture3D, ((0, 1), (1, 0)))
     assert "write ((ax, ay), (bx, by))" in refused_sample(iv.Texture2D, ((0, 1, 2), (1, 0, 2)))
     assert "is not sampled with gradients" in refused_sample(iv.Texture1D, ((0,), (1,)))
+    pixel = "of normalized coordinates: leave out coordinates"
+    assert f"gradients are {pixel}" in refused_sample(iv.Texture2D, ((0, 1), (1, 0)), coordinates="pixel")
+    assert f"the directions of a TextureCube are {pixel}" in refused_sample(iv.TextureCube, None, coordinates="pixel")
 
     @iv.kernel
     def read(t: iv.Texture3D[iv.f32, "read"], out: iv.Buffer[iv.f32x4]):
@@ -674,13 +686,13 @@ def test_volumes_say_that_they_are():
         read[1, 1](array, np.zeros(4, np.float32))
 
 
-def refused_sample(maker, gradient):
+def refused_sample(maker, gradient, **how):
     """Why a kernel that samples so is refused."""
     count = {"Texture1D": 1, "Texture2D": 2}.get(maker.name, 3)
 
     @iv.kernel
     def k(t: maker[iv.f32, "sample"], out: iv.Buffer[iv.f32x4]):
-        out[0] = t.sample(*[0.5] * count, gradient=gradient, mip="linear")
+        out[0] = t.sample(*[0.5] * count, gradient=gradient, mip="linear", **how)
 
     with pytest.raises(iv.Error) as error:
         k.ir  # noqa: B018

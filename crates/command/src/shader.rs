@@ -13,7 +13,7 @@ use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
     Diagnostic, Diagnostics, Dimension, ElementType, InstKind, Kernel, Memory, Module, ParamKind,
-    SamplerSource, Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
+    Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
 };
 use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
@@ -416,14 +416,14 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
 /// Whether a kernel compares by a sampler.
 fn compares(kernel: &Kernel, sampler: &str) -> bool {
     let number = kernel.params.iter().position(|p| *p.name == *sampler);
-    let source = number.map(|number| SamplerSource::Param(Memory::Param(number as u32)));
+    let param = number.map(|number| Memory::Param(number as u32));
     let mut found = false;
     kernel.for_each_inst(&mut |inst| {
         if let InstKind::Texture { function, .. } = &inst.kind
             && let TextureFunction::SampleCompare(sampling)
             | TextureFunction::GatherCompare(sampling) = function
         {
-            found |= Some(sampling.sampler) == source;
+            found |= sampling.sampler.param() == param;
         }
     });
     found

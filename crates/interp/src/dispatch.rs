@@ -8,7 +8,7 @@ use invar_ir::{
     Module, Param, ParamKind, Rule, SamplerSource, Scalar, TextureAccess, TextureFunction,
     TextureType, Type,
 };
-use invar_texture::{PixelFormat, Sampler, TextureShape};
+use invar_texture::{Coordinates, PixelFormat, Sampler, TextureShape};
 
 /// The size of a grid (X1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -452,7 +452,7 @@ pub fn check_arguments<'a>(
             return refuse(format!("argument `{}` of `{name}` {message}", param.name));
         }
     }
-    if let Some(message) = sampled_integers(kernel, args.clone()) {
+    if let Some(message) = unfit_sampler(kernel, args.clone()) {
         return refuse(message);
     }
     let bytes = threadgroup_bytes(module, kernel, args);
@@ -560,9 +560,9 @@ fn sampler_of(given: Given<'_>) -> Option<Sampler> {
     }
 }
 
-/// Why a sampler does not fit a texture that a kernel samples with it, if one does not: integers are not mixed, and a
-/// comparison is by a sampler that compares.
-fn sampled_integers<'a>(
+/// Why a sampler does not fit a texture that a kernel samples with it, if one does not: integers are not mixed, a
+/// comparison is by a sampler that compares, and directions and gradients are of normalized coordinates.
+fn unfit_sampler<'a>(
     kernel: &Kernel,
     args: impl Iterator<Item = Given<'a>> + Clone,
 ) -> Option<String> {
@@ -581,7 +581,8 @@ fn sampled_integers<'a>(
         else {
             return;
         };
-        let Some(SamplerSource::Param(Memory::Param(place))) = function.sampler() else {
+        let param = function.sampler().and_then(SamplerSource::param);
+        let Some(Memory::Param(place)) = param else {
             return;
         };
         let sampler = args.clone().nth(place as usize).and_then(sampler_of);
@@ -596,6 +597,24 @@ fn sampled_integers<'a>(
         }
         let is_sample = matches!(function, TextureFunction::Sample(_));
         let ty = kernel.texture(texture);
+        if let (Some(sampler), Some(ty)) = (sampler, ty)
+            && sampler.coordinates == Coordinates::Pixel
+            && function.needs_normalized(ty.dimension)
+        {
+            let why = match ty.dimension.is_cube() {
+                true => "in a direction",
+                false => "by normalized coordinates, as gradients are",
+            };
+            found.get_or_insert_with(|| {
+                format!(
+                    "argument `{}` of `{}` is a sampler of pixel coordinates, and the kernel samples `{}` with it {why}: \
+                     leave out `pixel`",
+                    kernel.params[place as usize].name,
+                    kernel.name,
+                    kernel.params[number as usize].name,
+                )
+            });
+        }
         if let (Some(sampler), Some(ty)) = (sampler, ty)
             && is_sample
             && sampler.mixes()

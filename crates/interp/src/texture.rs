@@ -69,11 +69,13 @@ impl Run<'_, '_, '_> {
     fn sampler(&self, sampler: SamplerSource) -> Sampler {
         let code = match sampler {
             SamplerSource::Constant(sampler) => return sampler,
-            SamplerSource::Param(Memory::Param(i)) => match &self.args[i as usize] {
+            SamplerSource::Param(Memory::Param(i))
+            | SamplerSource::NormalizedParam(Memory::Param(i)) => match &self.args[i as usize] {
                 Arg::Scalar(code) => <[Const; 3]>::try_from(&code[..]).ok(),
                 _no_sampler => None,
             },
-            SamplerSource::Param(Memory::Alloc(_) | Memory::Constant(_)) => None,
+            SamplerSource::Param(Memory::Alloc(_) | Memory::Constant(_))
+            | SamplerSource::NormalizedParam(Memory::Alloc(_) | Memory::Constant(_)) => None,
         };
         let code = code.map(|code| code.map(|part| part.bits as u32));
         match code.and_then(Sampler::from_code) {

@@ -22,8 +22,8 @@
 //! each kernel's bindings, one a parameter, come last, and one with imageblocks, which are arrays in a space that
 //! earlier versions lack, of version 7, which has all of these. Where a kernel allows reads of threadgroup memory
 //! that nothing has written, the module is of version 8, which has all of these too, and whether each kernel does
-//! behind its bindings. A change to a type of the crate that is
-//! written here, or the order of its variants, needs a new `VERSION`;
+//! behind its bindings; and one with samples by parameters that must be of normalized coordinates is of version 9, of
+//! the same parts. A change to a type of the crate that is written here, or the order of its variants, needs a new `VERSION`;
 //! `the_form_does_not_change` sees to it.
 
 use std::borrow::Cow;
@@ -43,7 +43,10 @@ use crate::types::{ElementType, Type};
 /// What every encoding begins with.
 pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
-const VERSION: u64 = 8;
+const VERSION: u64 = 9;
+/// That of a module without samplers that must be of normalized coordinates, whose kernels count on zeros in threadgroup
+/// memory.
+const VERSION_WITH_UNINITIALISED_READS: u64 = 8;
 /// That of a module with imageblocks whose kernels do not count on zeros in threadgroup memory.
 const VERSION_WITH_IMAGEBLOCKS: u64 = 7;
 /// That of a module without these, with bindings.
@@ -117,8 +120,10 @@ fn encoded(module: &Module) -> Vec<u8> {
     let requires = kernels.iter().any(|k| !k.requires.is_empty());
     let active = kernels.iter().any(|k| k.active_collectives);
     let bound = |k: &Kernel| k.params.iter().any(|p| p.binding.is_some());
-    let version = if kernels.iter().any(|k| k.allow_uninitialised_reads) {
+    let version = if kernels.iter().any(Kernel::has_normalized_params) {
         VERSION
+    } else if kernels.iter().any(|k| k.allow_uninitialised_reads) {
+        VERSION_WITH_UNINITIALISED_READS
     } else if kernels.iter().any(Kernel::has_imageblocks) {
         VERSION_WITH_IMAGEBLOCKS
     } else if kernels.iter().any(bound) {
@@ -167,7 +172,7 @@ fn encoded(module: &Module) -> Vec<u8> {
             let bindings: Vec<Option<Binding>> = kernel.params.iter().map(|p| p.binding).collect();
             write(&mut out, &bindings);
         }
-        if version >= VERSION {
+        if version >= VERSION_WITH_UNINITIALISED_READS {
             write(&mut out, &kernel.allow_uninitialised_reads);
         }
     }
@@ -361,7 +366,7 @@ impl<'a> Reader<'a> {
                     param.binding = binding;
                 }
             }
-            if version >= VERSION {
+            if version >= VERSION_WITH_UNINITIALISED_READS {
                 kernel.allow_uninitialised_reads = self.part()?;
             }
             let mut walk = Walk {

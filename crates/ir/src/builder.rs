@@ -54,6 +54,8 @@ pub struct KernelBuilder {
     names: HashMap<Arc<str>, u32>,
     errors: Vec<Diagnostic>,
     pub(crate) imageblocks: Imageblocks,
+    /// Levels that gradients lead to.
+    pub(crate) gradient_levels: HashSet<Value>,
     /// Values that could not be built, which has been reported.
     poison: HashSet<Value>,
 }
@@ -84,6 +86,7 @@ impl KernelBuilder {
             names: HashMap::new(),
             errors: Vec::new(),
             imageblocks: Imageblocks::default(),
+            gradient_levels: HashSet::new(),
             poison: HashSet::new(),
         }
     }

@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::inst::{Memory, Value};
 use crate::ops::Op;
 use crate::rules::Rule;
-use crate::texture::{Dimension, TextureType};
+use crate::texture::{Coordinates, Dimension, TextureFunction, TextureType};
 use crate::types::Type;
 
 /// The face of a cube that a direction leads to, and where on it.
@@ -24,7 +24,8 @@ struct OnFace {
 impl KernelBuilder {
     /// The level whose texels are as far apart as samples of neighbours, by how much the coordinates `at` of a sample,
     /// normalized or a cube's direction, change from one to the next along two directions: as many numbers each. It is
-    /// a sample's level.
+    /// a sample's level: a sample of it by a sampler of pixel coordinates is an error, and a launch that gives one is
+    /// refused (V21).
     ///
     /// ```text
     /// x     = fma(dx0 * width, dx0 * width, (dx1 * height) * (dx1 * height))     of y the same
@@ -79,7 +80,34 @@ impl KernelBuilder {
         let most = self.op(Op::Fmax, (), &[x, y]);
         let level = self.op(Op::Log2, (), &[most]);
         let half = self.const_f32(0.5);
-        self.op(Op::Mul, (), &[level, half])
+        let level = self.op(Op::Mul, (), &[level, half]);
+        self.gradient_levels.insert(level);
+        level
+    }
+
+    /// A function, which is of normalized coordinates if its level is one that gradients lead to (V21).
+    pub(crate) fn of_gradient(
+        &mut self,
+        ty: TextureType,
+        function: TextureFunction,
+        args: &[Value],
+    ) -> TextureFunction {
+        let level = function.operands(ty.dimension, args).level;
+        if !level.is_some_and(|level| self.gradient_levels.contains(&level)) {
+            return function;
+        }
+        let sampler = function.sampler().and_then(|source| source.constant());
+        // Of cubes the verifier says so, of any sample.
+        if sampler.is_some_and(|sampler| sampler.coordinates == Coordinates::Pixel)
+            && !ty.dimension.is_cube()
+        {
+            let message = "gradients by a sampler of pixel coordinates".to_string();
+            let error = Diagnostic::error(Rule::TypeMismatch, self.span(), message);
+            self.error(error.help(
+                "divide coordinates and gradients by the size and leave out `pixel`, or say the level: `level %l`",
+            ));
+        }
+        function.normalized()
     }
 
     /// Why there are no such gradients, if there are none.

@@ -341,7 +341,8 @@ macro_rules! visit_memory {
                 | TextureFunction::GatherCompare(sampling)
                 | TextureFunction::Gather { sampling, .. } = function
                     && let Sampling {
-                        sampler: SamplerSource::Param(param),
+                        sampler:
+                            SamplerSource::Param(param) | SamplerSource::NormalizedParam(param),
                         ..
                     } = sampling
                 {

@@ -483,6 +483,8 @@ pub enum SamplerSource {
     Constant(Sampler),
     /// As the dispatch says: a parameter that is a sampler.
     Param(Memory),
+    /// The same, and one of pixel coordinates is refused (V21).
+    NormalizedParam(Memory),
 }
 
 impl SamplerSource {
@@ -490,7 +492,23 @@ impl SamplerSource {
     pub const fn constant(self) -> Option<Sampler> {
         match self {
             SamplerSource::Constant(sampler) => Some(sampler),
-            SamplerSource::Param(_) => None,
+            SamplerSource::Param(_) | SamplerSource::NormalizedParam(_) => None,
+        }
+    }
+
+    /// The parameter, if the dispatch says it.
+    pub const fn param(self) -> Option<Memory> {
+        match self {
+            SamplerSource::Param(param) | SamplerSource::NormalizedParam(param) => Some(param),
+            SamplerSource::Constant(_) => None,
+        }
+    }
+
+    /// The same, of normalized coordinates alone where the dispatch says it.
+    pub const fn normalized(self) -> SamplerSource {
+        match self {
+            SamplerSource::Param(param) => SamplerSource::NormalizedParam(param),
+            as_said => as_said,
         }
     }
 }
@@ -677,7 +695,45 @@ impl TextureFunction {
         let Some(Sampling { sampler, .. }) = self.sampling() else {
             return self;
         };
-        let sampling = Sampling { sampler, offset };
+        self.by(Sampling { sampler, offset })
+    }
+
+    /// The same of normalized coordinates alone, where the dispatch gives the sampler.
+    pub const fn normalized(self) -> TextureFunction {
+        let Some(Sampling { sampler, offset }) = self.sampling() else {
+            return self;
+        };
+        let sampler = sampler.normalized();
+        self.by(Sampling { sampler, offset })
+    }
+
+    /// By what it samples a texture, without what means nothing to it: where it does not compare, what a constant sampler
+    /// compares, and of cubes what is beyond the edges (V11).
+    pub fn needed_sampler(self, dimension: Dimension) -> Option<SamplerSource> {
+        let source = self.sampler()?;
+        let Some(mut sampler) = source.constant() else {
+            return Some(source);
+        };
+        if !self.compares() {
+            sampler.compare = None;
+        }
+        if dimension.is_cube() {
+            (sampler.address, sampler.border) = (Address::default(), Border::default());
+        }
+        Some(sampler.into())
+    }
+
+    /// Whether a texture is sampled by normalized coordinates alone (V21): in directions, and where the kernel says so.
+    pub const fn needs_normalized(self, dimension: Dimension) -> bool {
+        match self.sampler() {
+            Some(SamplerSource::NormalizedParam(_)) => true,
+            Some(SamplerSource::Constant(_) | SamplerSource::Param(_)) => dimension.is_cube(),
+            None => false,
+        }
+    }
+
+    /// A function that samples, by something else.
+    const fn by(self, sampling: Sampling) -> TextureFunction {
         match self {
             TextureFunction::Gather { component, .. } => TextureFunction::Gather {
                 component,
@@ -833,6 +889,22 @@ impl Kernel {
             }
             Memory::Alloc(_) | Memory::Constant(_) => false,
         }
+    }
+
+    /// Whether it samples by parameters that are of normalized coordinates alone.
+    pub(crate) fn has_normalized_params(&self) -> bool {
+        // Most kernels have no samplers, and are not gone through.
+        if !(self.params.iter()).any(|param| param.kind == ParamKind::Sampler) {
+            return false;
+        }
+        let mut found = false;
+        self.for_each_inst(&mut |inst| {
+            if let InstKind::Texture { function, .. } = &inst.kind {
+                let source = function.sampler();
+                found |= matches!(source, Some(SamplerSource::NormalizedParam(_)));
+            }
+        });
+        found
     }
 
     /// Whether any of its parameters is a texture or a sampler.
@@ -1010,6 +1082,7 @@ impl KernelBuilder {
         // What is not a texture is reported by the verifier.
         let no_texture = TextureType::d2(Scalar::F32, TextureAccess::Read);
         let ty = self.kernel().texture(texture).unwrap_or(no_texture);
+        let function = self.of_gradient(ty, function, args);
         let kind = InstKind::Texture {
             texture,
             function,

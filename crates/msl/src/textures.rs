@@ -39,6 +39,7 @@ const DEPTHS: usize = 16;
 
 /// What a sample of the headers may ask for, by bit.
 const HAS_LEVEL: u64 = 1;
+const HAS_GRADIENTS: u64 = 32;
 const REFUSED: [(u64, &str); 3] = [
     (2, "a sample with an offset beyond -8 to 7, or of a cube"),
     (4, "a sample with a `bias`"),
@@ -99,7 +100,9 @@ impl Translator<'_> {
             (_, Some(ty)) => Ok(What::Texture(self.k.texture(name, ty), ty)),
             ("sampler", None) => match self.k.sampler(name) {
                 SamplerSource::Param(memory) => Ok(What::Sampler(memory)),
-                SamplerSource::Constant(_) => Err(self.refuse("a sampler of this form")),
+                SamplerSource::NormalizedParam(_) | SamplerSource::Constant(_) => {
+                    Err(self.refuse("a sampler of this form"))
+                }
             },
             _other => Err(self.refuse(&format!("the texture `{name}` of this type"))),
         }
@@ -265,9 +268,6 @@ impl Translator<'_> {
                     Operand::Bits(_, component) => component as u8,
                     _ => return Err(self.refuse("a gather of a component that is computed")),
                 };
-                let function = TextureFunction::Gather {
-                    component,
-                    sampling,
                 if ty.is_depth && component > 0 {
                     let what = format!(
                         "a gather of another component than `x` of a `{}`",
@@ -276,6 +276,9 @@ impl Translator<'_> {
                     let refused = self.refuse(&what);
                     return Err(refused.help("leave out the component: depths are one number"));
                 }
+                let function = TextureFunction::Gather {
+                    component,
+                    sampling,
                 };
                 (function, at)
             }
@@ -391,6 +394,17 @@ impl Translator<'_> {
             bits << OFFSET_BITS >> OFFSET_BITS
         });
         let sampler = self.sampler(number, dimension, levels)?;
+        if asked & HAS_GRADIENTS == 0 {
+            return Ok(Sampling { sampler, offset });
+        }
+        let constant = sampler.constant();
+        if constant.is_some_and(|sampler| sampler.coordinates == Coordinates::Pixel) {
+            let refused = self.refuse("`coord::pixel` with gradients");
+            return Err(refused.help(
+                "divide coordinates and gradients by the size and write `coord::normalized`, or say the level",
+            ));
+        }
+        let sampler = sampler.normalized();
         Ok(Sampling { sampler, offset })
     }
 
@@ -464,6 +478,24 @@ impl Translator<'_> {
         let filter = [Filter::Nearest, Filter::Linear][larger];
         let coordinates = [Coordinates::Normalized, Coordinates::Pixel][part(13, 1)];
         let mips = [Mip::None, Mip::Nearest, Mip::Linear];
+        let address = addresses.get(first).copied().unwrap_or_default();
+        let mip = mips.get(part(2, 2)).copied().unwrap_or_default();
+        if coordinates == Coordinates::Pixel {
+            let unfit = match address {
+                _ if dimension.is_cube() => Some("of a cube"),
+                Beyond::Repeat | Beyond::MirroredRepeat => Some("with addresses that repeat"),
+                _ if mip != Mip::None => Some("with a `mip_filter`"),
+                _ if larger != smaller => Some("with two filters"),
+                Beyond::ClampToEdge | Beyond::ClampToZero | Beyond::ClampToBorder => None,
+            };
+            if let Some(unfit) = unfit {
+                let refused = self.refuse(&format!("`coord::pixel` {unfit}"));
+                return Err(refused.help(
+                    "divide coordinates by the size and write `coord::normalized`: those in pixels clamp, and are of \
+                     one level and one filter",
+                ));
+            }
+        }
         let compares = [
             Compare::Never,
             Compare::Less,
@@ -476,11 +508,11 @@ impl Translator<'_> {
         ];
         Ok(Sampler {
             filter,
-            address: addresses.get(first).copied().unwrap_or_default(),
+            address,
             border: borders.get(part(21, 2)).copied().unwrap_or_default(),
             lod: LodClamp::ALL,
             coordinates,
-            mip: mips.get(part(2, 2)).copied().unwrap_or_default(),
+            mip,
             compare: part(14, 4)
                 .checked_sub(1)
                 .and_then(|n| compares.get(n).copied()),

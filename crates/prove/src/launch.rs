@@ -580,7 +580,7 @@ fn sampler_text(kernel: &Kernel, sampler: Memory) -> String {
     let mut compares = false;
     kernel.for_each_inst(&mut |inst| {
         if let InstKind::Texture { function, .. } = &inst.kind
-            && function.sampler() == Some(SamplerSource::Param(sampler))
+            && function.sampler().and_then(SamplerSource::param) == Some(sampler)
         {
             compares |= function.compares();
         }

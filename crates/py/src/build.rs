@@ -296,9 +296,9 @@ impl Builder {
     fn sampler(&mut self, name: &str) -> PyResult<MemoryId> {
         match self.builder()?.sampler(name) {
             SamplerSource::Param(invar_ir::Memory::Param(id)) => Ok((0, id)),
-            SamplerSource::Param(_) | SamplerSource::Constant(_) => {
-                Err(refuse("a parameter is a parameter"))
-            }
+            SamplerSource::Param(_)
+            | SamplerSource::NormalizedParam(_)
+            | SamplerSource::Constant(_) => Err(refuse("a parameter is a parameter")),
         }
     }
 

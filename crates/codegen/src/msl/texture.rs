@@ -286,10 +286,13 @@ impl Writer<'_> {
     /// The name of a sampler; one that the kernel says is declared where it is first used.
     fn sampler(&mut self, source: SamplerSource) -> String {
         let sampler = match source {
-            SamplerSource::Param(Memory::Param(number)) => {
+            SamplerSource::Param(Memory::Param(number))
+            | SamplerSource::NormalizedParam(Memory::Param(number)) => {
                 return self.param_names[number as usize].clone();
             }
-            SamplerSource::Param(_) => unreachable!("a sampler is a parameter"),
+            SamplerSource::Param(_) | SamplerSource::NormalizedParam(_) => {
+                unreachable!("a sampler is a parameter")
+            }
             SamplerSource::Constant(sampler) => sampler,
         };
         let known = self.samplers.iter().position(|known| *known == sampler);

@@ -138,7 +138,7 @@ fn compares(kernel: &Kernel, sampler: Memory) -> (bool, bool) {
     let (mut compares, mut mixes) = (false, false);
     kernel.for_each_inst(&mut |inst| {
         if let InstKind::Texture { function, .. } = &inst.kind
-            && function.sampler() == Some(SamplerSource::Param(sampler))
+            && function.sampler().and_then(SamplerSource::param) == Some(sampler)
         {
             compares |= function.compares();
             mixes |= !function.compares();
@@ -282,7 +282,9 @@ impl Writer<'_> {
     /// The name of a sampler.
     fn sampler(&mut self, source: SamplerSource) -> String {
         let sampler = match source {
-            SamplerSource::Param(memory) => return self.names_of_memory[&memory].clone(),
+            SamplerSource::Param(memory) | SamplerSource::NormalizedParam(memory) => {
+                return self.names_of_memory[&memory].clone();
+            }
             // Of what chooses no level, samples are of the first.
             SamplerSource::Constant(sampler) => sampler,
         };

@@ -296,7 +296,9 @@ impl Generator<'_> {
     fn sampler(&mut self, ty: TextureType) -> Sampler {
         if !self.samplers.is_empty() && self.random.one_in(2) {
             let sampler = self.random.pick(&self.samplers.clone()).1;
-            let fits = ty.component.is_float() || !sampler.mixes();
+            let is_pixel = sampler.coordinates == Coordinates::Pixel;
+            let fits = (ty.component.is_float() || !sampler.mixes())
+                && !(is_pixel && ty.dimension.is_cube());
             if fits && (ty.dimension.has_levels() || sampler.mip == Mip::None) {
                 return sampler;
             }
@@ -316,6 +318,9 @@ impl Generator<'_> {
         }
         if !ty.dimension.has_levels() {
             sampler.mip = Mip::None;
+        }
+        if ty.dimension.is_cube() {
+            sampler.coordinates = Coordinates::Normalized;
         }
         sampler
     }

@@ -3,9 +3,7 @@
 use invar::wgsl::Resource;
 use invar::{PixelFormat, TextureShape, f16};
 use invar_ir::text::data::random_scalar;
-use invar_ir::texture::{
-    Compare, Dimension, Filter, Mip, Sampler, SamplerSource, TextureType, stored,
-};
+use invar_ir::texture::{Compare, Dimension, Filter, Mip, Sampler, TextureType, stored};
 use invar_ir::{ElementType, InstKind, Kernel, Module, ParamKind, Scalar, Type};
 
 use crate::direct::Held;
@@ -118,7 +116,7 @@ fn compares(module: &Module, kernel: &Kernel, sampler: &str) -> bool {
     kernel.for_each_inst(&mut |inst| {
         if let InstKind::Texture { function, .. } = &inst.kind
             && let Some(sampling) = function.sampling()
-            && let SamplerSource::Param(memory) = sampling.sampler
+            && let Some(memory) = sampling.sampler.param()
             && let Some(info) = module.memory(kernel, memory)
         {
             found |= **info.name == *sampler && function.name().contains("compare");

@@ -498,6 +498,9 @@ impl Printer<'_> {
         }
         match function.sampler() {
             Some(SamplerSource::Param(param)) => write!(f, " {}", self.memory(param)),
+            Some(SamplerSource::NormalizedParam(param)) => {
+                write!(f, " {} normalized", self.memory(param))
+            }
             Some(SamplerSource::Constant(sampler)) => {
                 let gathers = matches!(
                     function,

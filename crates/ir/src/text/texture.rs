@@ -106,7 +106,8 @@ impl Body<'_, '_> {
                 in_brackets = Some(args.len());
                 offset = self.offset()?;
                 self.level(&mut args)?;
-                self.gradient(texture, &mut args)?;
+                let has_level = args.len() > in_brackets.unwrap_or(0);
+                self.gradient(texture, has_level, &mut args)?;
                 TextureFunction::Sample(self.sampler()?.into())
             }
         };
@@ -164,7 +165,12 @@ impl Body<'_, '_> {
     }
 
     /// `gradient [%ax, %ay], [%bx, %by]`, if it is there, which is short for the level that follows from it.
-    fn gradient(&mut self, texture: Option<Memory>, args: &mut Values) -> Parsed<()> {
+    fn gradient(
+        &mut self,
+        texture: Option<Memory>,
+        has_level: bool,
+        args: &mut Values,
+    ) -> Parsed<()> {
         if self.at_end() || self.parser.word() != Some("gradient") {
             return Ok(());
         }
@@ -173,6 +179,12 @@ impl Body<'_, '_> {
         let along_x = self.coordinates()?;
         self.parser.expect(",")?;
         let along_y = self.coordinates()?;
+        let is_level_next = !self.at_end() && self.parser.word() == Some("level");
+        if has_level || is_level_next {
+            let message = "a sample has a level or gradients, which lead to one".to_string();
+            let error = Diagnostic::error(Rule::Syntax, self.parser.span_from(start), message);
+            return Err(self.parser.error(error.help("leave out one of the two")));
+        }
         let Some(texture) = texture else {
             return Ok(());
         };
@@ -223,10 +235,15 @@ impl Body<'_, '_> {
         }
     }
 
-    /// `%s`, or `linear repeat`: what a sample says of its sampler, to the end of the statement.
+    /// `%s`, `%s normalized` or `linear repeat`: what a sample says of its sampler, to the end of the statement.
     fn sampler(&mut self) -> Parsed<SamplerSource> {
         if let Some(sampler) = self.sampler_param()? {
-            return Ok(sampler);
+            let word = Coordinates::Normalized.name();
+            if self.at_end() || self.parser.word() != Some(word) {
+                return Ok(sampler);
+            }
+            self.parser.bump();
+            return Ok(sampler.normalized());
         }
         let mut sampler = Sampler::default();
         let mut said = Vec::new();

@@ -375,7 +375,7 @@ impl Walk<'_> {
         };
         inst.kind.for_each_memory(|memory| {
             // A sampler is not memory, and stands in its own place only.
-            let is_sampler = sampler == Some(SamplerSource::Param(memory));
+            let is_sampler = sampler.and_then(SamplerSource::param) == Some(memory);
             if !is_sampler || !self.kernel.is_sampler(memory) {
                 self.use_memory(memory, span);
             }

@@ -8,8 +8,8 @@ use crate::module::{Kernel, Module};
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::texture::{
-    SamplerSource, Sampling, TextureAccess, TextureFunction, TextureOperands, TextureType,
-    atomic_texel,
+    Coordinates, SamplerSource, Sampling, TextureAccess, TextureFunction, TextureOperands,
+    TextureType, atomic_texel,
 };
 use crate::types::{Scalar, Type};
 use invar_texture::{Filter, Mip, Sampler};
@@ -173,26 +173,18 @@ impl Called<'_> {
         }
         self.access(ty, errors);
         match self.function.sampler() {
-            Some(SamplerSource::Param(param)) if !self.kernel.is_sampler(param) => {
+            Some(SamplerSource::Param(param) | SamplerSource::NormalizedParam(param))
+                if !self.kernel.is_sampler(param) =>
+            {
                 let message = format!("`{}` goes by what is not a sampler", self.function.name());
                 let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
                 errors.push(error.help("declare the parameter as one: `%s: sampler`"));
             }
-            // What the dispatch gives is seen then.
-            Some(SamplerSource::Param(_)) | None => {}
             Some(SamplerSource::Constant(sampler)) => {
-                if compares && sampler.compare.is_none() {
-                    let message = format!("`{}` by a sampler that does not", self.function.name());
-                    let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
-                    errors
-                        .push(error.help("write what it compares behind it, as in `compare_less`"));
-                }
-                if let TextureFunction::Sample(_) | TextureFunction::SampleCompare(_) =
-                    self.function
-                {
-                    self.sampler(ty, sampler, level.is_some(), errors);
-                }
+                self.sampler(ty, sampler, level.is_some(), errors);
             }
+            // What the dispatch gives is seen then.
+            Some(SamplerSource::Param(_) | SamplerSource::NormalizedParam(_)) | None => {}
         }
         Some(self.function.result(ty))
     }
@@ -221,12 +213,31 @@ impl Called<'_> {
         }
     }
 
-    /// What a sampler must be for a texture.
+    /// What a sampler must be for a texture and a function.
     fn sampler(&self, ty: TextureType, sampler: Sampler, has_level: bool, errors: &mut Errors) {
         let mut refuse = |message: String, help: &str| {
             let error = Diagnostic::error(Rule::TypeMismatch, self.span, message);
             errors.push(error.help(help));
         };
+        if self.function.compares() && sampler.compare.is_none() {
+            let message = format!("`{}` by a sampler that does not", self.function.name());
+            let help = "write what it compares behind it, as in `compare_less`";
+            refuse(message, help);
+        }
+        if self.function.needs_normalized(ty.dimension) && sampler.coordinates == Coordinates::Pixel
+        {
+            let message = format!("a {} by a sampler of pixel coordinates", ty.name());
+            let help = "leave out `pixel`: a cube is sampled in a direction";
+            refuse(message, help);
+        }
+        let is_gather = matches!(
+            self.function,
+            TextureFunction::Gather { .. } | TextureFunction::GatherCompare(_)
+        );
+        // A gather filters nothing, and is of the first level.
+        if is_gather {
+            return;
+        }
         if sampler.mixes() && !ty.component.is_float() {
             let message = format!(
                 "a linear sample of `{}`, whose components are {}",

@@ -231,12 +231,12 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    for version in [1, 9] {
+    for version in [1, 10] {
         assert_eq!(
             error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
             format!(
                 "not a module: byte 6: it is of version {version} of the form, this program reads versions \
-                 2 to 8: write it again from its text, with `invar print --binary`"
+                 2 to 9: write it again from its text, with `invar print --binary`"
             )
         );
     }
@@ -398,6 +398,30 @@ fn imageblocks_are_version_7() {
     assert!(bytes.windows(array.len()).any(|w| w == array), "{bytes:x?}");
     // Nothing required, no active collectives, one parameter without a binding.
     assert!(bytes.ends_with(b"\0\0\x01\0"), "{bytes:x?}");
+}
+
+#[test]
+fn samplers_of_normalized_coordinates_are_version_9() {
+    let sample = "%r0 = texture_sample %t[%c, %c] %s";
+    let text = |how: &str| {
+        format!(
+            "kernel @k(%t: texture2d f32 sample, %s: sampler, %c: f32) {{\n    {sample}{how}\n}}\n"
+        )
+    };
+    let module = text::parse("", &text(" normalized")).expect("a module");
+    assert_eq!(module.to_string(), text(" normalized"));
+    let mut bytes = binary::encode(&module);
+    assert_eq!(bytes[6], 9);
+    assert_eq!(binary::decode(&bytes), Ok(module));
+    bytes[6] = 8;
+    let error = binary::decode(&bytes).expect_err("another version's");
+    let error = error.to_string();
+    assert!(
+        error.ends_with("byte 6: this is not how the module is encoded"),
+        "{error}"
+    );
+    let module = text::parse("", &text("")).expect("a module");
+    assert_eq!(binary::encode(&module)[6], 5);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use invar_msl::{Library, find_clang};
 
 /// What a kernel does with `t`, a texture of this type, and what is said of it.
-const REFUSED: [(&str, &str, &str); 8] = [
+const REFUSED: [(&str, &str, &str); 18] = [
     (
         "texture2d<float>",
         "t.sample(sampler(s_address::repeat, t_address::clamp_to_edge), float2(0.5)).x",
@@ -47,6 +47,56 @@ const REFUSED: [(&str, &str, &str); 8] = [
         "t.read(uint2(0), 0)",
         "depths with several samples",
     ),
+    (
+        "depth2d<float>",
+        "t.gather(how, float2(0.5), int2(0), component::y).x",
+        "a gather of another component than `x` of a `depth2d`",
+    ),
+    (
+        "depthcube<float>",
+        "t.gather(how, float3(0.5), component::w).x",
+        "a gather of another component than `x` of a `depthcube`",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(sampler(coord::pixel), float2(0.5), gradient2d(float2(1), float2(1))).x",
+        "`coord::pixel` with gradients",
+    ),
+    (
+        "texture3d<float>",
+        "t.sample(sampler(coord::pixel), float3(0.5), gradient3d(float3(1), float3(1))).x",
+        "`coord::pixel` with gradients",
+    ),
+    (
+        "texturecube<float>",
+        "t.sample(sampler(coord::pixel), float3(0.5)).x",
+        "`coord::pixel` of a cube",
+    ),
+    (
+        "depthcube<float>",
+        "t.gather_compare(sampler(coord::pixel, compare_func::less), float3(0.5), 1).x",
+        "`coord::pixel` of a cube",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(sampler(coord::pixel, address::repeat), float2(0.5)).x",
+        "`coord::pixel` with addresses that repeat",
+    ),
+    (
+        "texture1d<float>",
+        "t.sample(sampler(coord::pixel, s_address::mirrored_repeat), 0.5f).x",
+        "`coord::pixel` with addresses that repeat",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(sampler(coord::pixel, mip_filter::nearest), float2(0.5), level(1)).x",
+        "`coord::pixel` with a `mip_filter`",
+    ),
+    (
+        "texture2d<float>",
+        "t.sample(sampler(coord::pixel, mag_filter::linear), float2(0.5)).x",
+        "`coord::pixel` with two filters",
+    ),
 ];
 
 #[test]
@@ -81,6 +131,28 @@ fn what_textures_have_not_is_refused_by_name_on_its_line() {
         assert_eq!(first.span().start.line, line, "{value}: {}", first.message);
     }
     assert!(library.kernels(Some("last")).is_ok());
+}
+
+/// A launch that gives such a sampler of pixel coordinates is refused (V21).
+#[test]
+fn gradients_by_a_sampler_of_the_launch_are_of_normalized_coordinates() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let library = Library {
+        name: "graded.metal".to_string(),
+        text: "#include <metal_stdlib>\nusing namespace metal;\n\
+               kernel void graded(texture2d<float> t [[texture(0)]], sampler how [[sampler(0)]], device float *y [[buffer(0)]]) {\n\
+               y[0] = t.sample(how, float2(0.5), gradient2d(float2(1), float2(1))).x;\n\
+               y[1] = t.sample(how, float2(0.5), level(1)).x;\n}\n"
+            .to_string(),
+        ..Library::default()
+    };
+    let kernels = library.kernels(None).expect("a kernel");
+    let text = kernels.module.to_string();
+    assert_eq!(text.matches("%how normalized\n").count(), 1, "{text}");
+    assert_eq!(text.matches("%how\n").count(), 1, "{text}");
 }
 
 #[test]

@@ -335,6 +335,41 @@ fn v3_every_sampler_gives_what_the_reference_gives() {
     }
 }
 
+/// A kernel whose threads have a place `%x`, `%y` and `%z` each, which lies beyond edges too, and leave there what a body
+/// makes of two textures of a kind: three values.
+fn at_places(kind: &str, body: &str, made: [&str; 3]) -> String {
+    let [first, second, third] = made;
+    format!(
+        "kernel @k(%t: {kind} f32 sample, %own: {kind} f32 write, %to: device write f32x4)
+            allow(out_of_bounds_loads, out_of_bounds_stores) {{
+            %gx = thread_position_in_grid x
+            %gy = thread_position_in_grid y
+            %gz = thread_position_in_grid z
+            %x = cast i32 %gx
+            %one = const i32 1
+            %y0 = cast i32 %gy
+            %y = sub %y0, %one
+            %z0 = cast i32 %gz
+            %z = sub %z0, %one
+            {body}
+            %eight = const u32 8
+            %three = const u32 3
+            %row = mul %gz, %eight
+            %rows = add %row, %gy
+            %before = mul %rows, %eight
+            %place = add %before, %gx
+            %at = mul %place, %three
+            %two = const u32 2
+            %uone = const u32 1
+            %after = add %at, %uone
+            %last = add %at, %two
+            store %to[%at], %{first}
+            store %to[%after], %{second}
+            store %to[%last], %{third}
+        }}"
+    )
+}
+
 #[test]
 fn v5_every_dimension_gives_what_the_reference_gives() {
     // Reads, samples and a write at one place, which may lie beyond every edge.
@@ -354,18 +389,8 @@ fn v5_every_dimension_gives_what_the_reference_gives() {
                 "texture2d_array" => format!("texture_gather %t[{place}] z {address}"),
                 _no_gather => "construct f32x4 %u".to_string(),
             };
-            let source = format!(
-                "kernel @k(%t: {kind} f32 sample, %own: {kind} f32 write, %to: device write f32x4)
-                    allow(out_of_bounds_loads, out_of_bounds_stores) {{
-                    %gx = thread_position_in_grid x
-                    %gy = thread_position_in_grid y
-                    %gz = thread_position_in_grid z
-                    %x = cast i32 %gx
-                    %one = const i32 1
-                    %y0 = cast i32 %gy
-                    %y = sub %y0, %one
-                    %z0 = cast i32 %gz
-                    %z = sub %z0, %one
+            let body = format!(
+                "
                     %seventh = const f32 0.17
                     %fx = cast f32 %x
                     %fy = cast f32 %y
@@ -377,22 +402,9 @@ fn v5_every_dimension_gives_what_the_reference_gives() {
                     %sampled = texture_sample %t[{place}] {filter} {address}
                     %gathered = {gather}
                     texture_write %own[{texel}], %sampled
-                    %eight = const u32 8
-                    %three = const u32 3
-                    %row = mul %gz, %eight
-                    %rows = add %row, %gy
-                    %before = mul %rows, %eight
-                    %place = add %before, %gx
-                    %at = mul %place, %three
-                    %two = const u32 2
-                    %uone = const u32 1
-                    %second = add %at, %uone
-                    %third = add %at, %two
-                    store %to[%at], %read
-                    store %to[%second], %sampled
-                    store %to[%third], %gathered
-                }}"
+                    "
             );
+            let source = at_places(kind, &body, ["read", "sampled", "gathered"]);
             let module = text::parse("k.inv", &source).expect("a module");
             let of = |format: PixelFormat, seed| {
                 let shape =
@@ -433,18 +445,9 @@ fn v18_levels_of_volumes_give_what_the_reference_gives() {
             "linear clamp_to_border border_opaque_white mip_linear lod_clamp(0.25, 1.5)",
             "linear mirrored_repeat pixel mip_linear",
         ] {
-            let source = format!(
-                "kernel @k(%t: texture3d f32 sample, %own: texture3d f32 write, %to: device write f32x4)
-                    allow(out_of_bounds_loads, out_of_bounds_stores) {{
-                    %gx = thread_position_in_grid x
-                    %gy = thread_position_in_grid y
-                    %gz = thread_position_in_grid z
-                    %x = cast i32 %gx
-                    %one = const i32 1
-                    %y0 = cast i32 %gy
-                    %y = sub %y0, %one
-                    %z0 = cast i32 %gz
-                    %z = sub %z0, %one
+            let normalized = how.replace("pixel ", "");
+            let body = format!(
+                "
                     %four = const i32 4
                     %sum = add %x, %z
                     %l0 = rem %sum, %four
@@ -460,7 +463,7 @@ fn v18_levels_of_volumes_give_what_the_reference_gives() {
                     %l = mul %fl, %odd
                     %read = texture_read %t[%x, %y, %z] level %l0
                     %sampled = texture_sample %t[%u, %v, %w] level %l {how}
-                    %graded = texture_sample %t[%w, %u, %v] gradient [%u, %part, %v], [%w, %v, %part] {how}
+                    %graded = texture_sample %t[%w, %u, %v] gradient [%u, %part, %v], [%w, %v, %part] {normalized}
                     texture_write %own[%x, %y, %z] level %l0, %sampled
                     %depth = texture_depth %t level %l0
                     %width = texture_width %own level %l0
@@ -468,22 +471,9 @@ fn v18_levels_of_volumes_give_what_the_reference_gives() {
                     %size = cast f32 %sizes
                     %all = construct f32x4 %size
                     %both = add %graded, %all
-                    %eight = const u32 8
-                    %three = const u32 3
-                    %row = mul %gz, %eight
-                    %rows = add %row, %gy
-                    %before = mul %rows, %eight
-                    %place = add %before, %gx
-                    %at = mul %place, %three
-                    %two = const u32 2
-                    %uone = const u32 1
-                    %second = add %at, %uone
-                    %third = add %at, %two
-                    store %to[%at], %read
-                    store %to[%second], %sampled
-                    store %to[%third], %both
-                }}"
+                    "
             );
+            let source = at_places("texture3d", &body, ["read", "sampled", "both"]);
             let module = text::parse("k.inv", &source).expect("a module");
             let of = |format: PixelFormat, seed| {
                 let shape = TextureShape::volume(format, width, height, depth);
@@ -674,6 +664,84 @@ fn what_the_files_expect_is_so_on_every_device() {
         }
     }
     assert!(runs >= 8, "only {runs} runs");
+}
+
+#[test]
+fn v21_launches_give_no_pixel_coordinates_to_gradients_and_directions() {
+    let source = |sample: &str| {
+        format!(
+            "kernel @k(%t: texture2d f32 sample, %cube: texturecube f32 sample, %depths: depthcube f32 sample,
+                %s: sampler, %to: device write f32x4) {{
+                %zero = const u32 0
+                %c = const f32 0.5
+                %r = {sample}
+                store %to[%zero], %r
+            }}"
+        )
+    };
+    let gradients = "by normalized coordinates, as gradients are";
+    for (sample, texture, why) in [
+        (
+            "texture_sample %t[%c, %c] gradient [%c, %c], [%c, %c] %s",
+            "t",
+            gradients,
+        ),
+        ("texture_gather %t[%c, %c] y %s normalized", "t", gradients),
+        (
+            "texture_sample %cube[%c, %c, %c] %s",
+            "cube",
+            "in a direction",
+        ),
+        (
+            "texture_gather %cube[%c, %c, %c] %s",
+            "cube",
+            "in a direction",
+        ),
+        (
+            "texture_gather_compare %depths[%c, %c, %c], %c %s",
+            "depths",
+            "in a direction",
+        ),
+        ("texture_sample %t[%c, %c] level %c %s", "", ""),
+    ] {
+        let module = text::parse("k.inv", &source(sample)).and_then(verify);
+        let module = module.expect("a kernel");
+        for device in devices() {
+            let program = device.compile(&module, "k").expect("it compiles");
+            let of = |depth| {
+                let shape = TextureShape::new(PixelFormat::R32Float, 2, 2);
+                let shape = shape.and_then(|s| s.with_depth(depth)).expect("a shape");
+                invar_runtime::Texture::of_shape(&device, shape).expect("memory")
+            };
+            let (flat, cube, depths) = (of(1), of(6), of(6));
+            let to = invar_runtime::ByteBuffer::zeroed(&device, 16).expect("memory");
+            for words in ["pixel", "linear"] {
+                let how = invar_texture::Sampler::default().with("compare_less");
+                let how = how.and_then(|s| s.with(words)).expect("a sampler");
+                let launched = device.queue().run(
+                    &program,
+                    Grid::threads(1).threadgroup(1),
+                    &[
+                        (&flat).into(),
+                        (&cube).into(),
+                        (&depths).into(),
+                        how.into(),
+                        (&to).into(),
+                    ],
+                );
+                if words == "linear" || why.is_empty() {
+                    launched.expect("it fits");
+                    continue;
+                }
+                let message = launched.expect_err("it does not fit").to_string();
+                let expected = format!(
+                    "argument `s` of `k` is a sampler of pixel coordinates, and the kernel samples `{texture}` with it \
+                     {why}: leave out `pixel`"
+                );
+                assert!(message.contains(&expected), "{device:?}: {message}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn function_of(
 ) -> Option<Value> {
     let given = |source| match source {
         SamplerSource::Constant(sampler) => sampler,
-        SamplerSource::Param(param) => {
+        SamplerSource::Param(param) | SamplerSource::NormalizedParam(param) => {
             let form = match param {
                 Memory::Param(place) => forms.get(place as usize).copied().flatten(),
                 Memory::Alloc(_) | Memory::Constant(_) => None,
