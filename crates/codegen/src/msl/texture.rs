@@ -66,6 +66,11 @@ pub(super) fn refused(kernel: &Kernel, refuse: &mut dyn FnMut(Span, String, &str
                     let why = "Metal's pixel coordinates do not repeat";
                     refuse(inst.span, what(), why);
                 }
+                if !matches!(dimension, Some(Dimension::D1 | Dimension::D2)) {
+                    let why =
+                        "Metal's pixel coordinates are of a texture1d, a texture2d or a depth2d";
+                    refuse(inst.span, what(), why);
+                }
                 if sampler.mip != Mip::None {
                     let why = "Metal's pixel coordinates are of the first level";
                     refuse(inst.span, what(), why);
@@ -127,7 +132,8 @@ impl Writer<'_> {
             | TextureFunction::SampleCompare(sampling)
             | TextureFunction::GatherCompare(sampling)
             | TextureFunction::Gather { sampling, .. } => {
-                let sampler = self.sampler(sampling.sampler);
+                let needed = function.needed_sampler(ty.dimension);
+                let sampler = self.sampler(needed.unwrap_or(sampling.sampler));
                 let (at, guard) = self.sampled_at(&name, ty.dimension, at);
                 let mut parts = vec![sampler, at];
                 parts.extend(value.map(|reference| self.v(reference)));

@@ -220,7 +220,7 @@ fn lacks(ty: TextureType, function: TextureFunction, args: &[Value]) -> Option<&
     if has_level && ty.is_depth {
         return Some("WGSL samples and compares no depths between levels");
     }
-    let sampler = sampler?;
+    let sampler = function.needed_sampler(ty.dimension)?.constant()?;
     match (sampler.coordinates, sampler.address) {
         (Coordinates::Pixel, _) => Some("WGSL's samplers have no pixel coordinates"),
         (_, Address::ClampToZero | Address::ClampToBorder) => {
@@ -369,7 +369,8 @@ impl Writer<'_> {
         let axes = ty.dimension.axes();
         let (floats, element) = at.split_at(axes);
         let floats: Vec<String> = floats.iter().map(|part| self.value(*part)).collect();
-        let sampler = self.sampler(sampling.sampler);
+        let needed = function.needed_sampler(ty.dimension);
+        let sampler = self.sampler(needed.unwrap_or(sampling.sampler));
         let mut parts = vec![
             name.to_string(),
             sampler,

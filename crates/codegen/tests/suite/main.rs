@@ -14,5 +14,6 @@ mod ranges;
 mod regroup;
 mod rows;
 mod streams;
+mod texture_table;
 mod wgsl;
 mod zeroing;

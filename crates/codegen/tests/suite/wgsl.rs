@@ -87,7 +87,7 @@ const INT64: Features = Features {
     hides_extensions: true,
 };
 
-fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
+pub fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
     let size = kernel.threadgroup_size.or(size).unwrap_or([64, 1, 1]);
     let count = kernel
         .params
@@ -114,7 +114,7 @@ fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslO
     }
 }
 
-fn validate(text: &str) -> Result<(), String> {
+pub fn validate(text: &str) -> Result<(), String> {
     let module = naga::front::wgsl::parse_str(text).map_err(|e| e.emit_to_string(text))?;
     let mut validator = naga::valid::Validator::new(
         naga::valid::ValidationFlags::all(),
