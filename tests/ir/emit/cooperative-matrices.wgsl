@@ -1,5 +1,6 @@
 // Kernel @multiply, written by Invar.
 // Source: cooperative-matrices.inv
+// Needs integers of 64 bits, `i64` and `u64`: naga and wgpu have them, browsers have not.
 
 enable wgpu_cooperative_matrix;
 diagnostic(off, derivative_uniformity);
@@ -182,6 +183,7 @@ fn multiply(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invo
 }
 // Kernel @square, written by Invar.
 // Source: cooperative-matrices.inv
+// Needs integers of 64 bits, `i64` and `u64`: naga and wgpu have them, browsers have not.
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;

@@ -1,5 +1,6 @@
 // Kernel @gather, written by Invar.
 // Source: copies-that-decide.inv
+// Needs integers of 64 bits, `i64` and `u64`: naga and wgpu have them, browsers have not.
 
 @group(0) @binding(0) var<storage, read_write> x: array<atomic<u32>>;
 @group(0) @binding(1) var<storage, read_write> y: array<u32>;

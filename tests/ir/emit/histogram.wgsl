@@ -1,5 +1,6 @@
 // Kernel @histogram, written by Invar.
 // Source: histogram.inv
+// Needs integers of 64 bits, `i64` and `u64`: naga and wgpu have them, browsers have not.
 
 @group(0) @binding(0) var<storage, read> text: array<u32>;
 @group(0) @binding(1) var<storage, read_write> counts: array<atomic<u32>>;

@@ -1,5 +1,6 @@
 // Kernel @integers, written by Invar.
 // Source: integers.inv
+// Needs integers of 64 bits, `i64` and `u64`: naga and wgpu have them, browsers have not.
 
 @group(0) @binding(0) var<storage, read_write> x: array<atomic<i32>>;
 @group(0) @binding(1) var<storage, read_write> y: array<atomic<u32>>;

@@ -1,5 +1,6 @@
 // Kernel @matrices, written by Invar.
 // Source: matrices.inv
+// Needs integers of 64 bits, `i64` and `u64`: naga and wgpu have them, browsers have not.
 
 @group(0) @binding(0) var<storage, read> m_memory: array<f32>;
 @group(0) @binding(1) var<storage, read_write> v: array<f32>;

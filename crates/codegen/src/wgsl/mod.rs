@@ -197,6 +197,21 @@ fn written(module: &Verified, kernel: &str, options: &WgslOptions) -> Result<Sou
     Writer::new(&module, kernel, &uniformity, plan, &options).write()
 }
 
+/// Whether code has integers of 64 bits: their types, their literals, or functions named for them. Comments quote what
+/// they like.
+fn has_64_bits(code: &str) -> bool {
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    let mut words = code
+        .lines()
+        .filter(is_code)
+        .flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    words.any(|word| {
+        let is_literal = word.starts_with(|c: char| c.is_ascii_digit());
+        matches!(word, "i64" | "u64")
+            || is_literal && (word.ends_with("li") || word.ends_with("lu"))
+    })
+}
+
 impl<'a> Writer<'a> {
     fn new(
         module: &'a Module,
@@ -350,6 +365,13 @@ impl<'a> Writer<'a> {
             .last()
             .is_some_and(|b| b.bound == Bound::IterationGuard);
         text.push_str(&self.entry_function(&entry_point, workgroup_threads, &start, watched));
+        if has_64_bits(&text) {
+            let heading = text.find("\n\n").map_or(0, |end| end + 1);
+            text.insert_str(
+                heading,
+                "// Needs integers of 64 bits, `i64` and `u64`: naga and wgpu have them, browsers have not.\n",
+            );
+        }
         Ok(Source {
             text,
             entry_point,
