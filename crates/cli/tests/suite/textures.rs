@@ -482,3 +482,36 @@ fn fields_of_a_uniform_may_stand_in_quotes() {
         "{err}"
     );
 }
+
+#[test]
+fn names_of_files_in_a_texture_need_no_quotes() {
+    let folder = Folder::new();
+    let whole = std::fs::read(picture(&folder, "photo.png", "4, 4")).expect("a picture");
+    for name in ["8.png", "a-b.png", "a b.png", "p/in.png", "a.b.png"] {
+        let file = folder.path(name);
+        let above = file.parent().expect("a folder");
+        std::fs::create_dir_all(above).expect("made");
+        std::fs::write(&file, &whole).expect("written");
+        let plain = copied(
+            &folder,
+            &format!("@{}", text(&file)),
+            "texture(rgba8unorm, 4, 4)",
+        );
+        for (before, after) in [("", ""), ("\"", "\""), ("", " ")] {
+            let said = format!("texture(rgba8unorm, 4, 4, @{before}{}{after})", text(&file));
+            let seen = copied(&folder, &said, "texture(rgba8unorm, 4, 4)");
+            assert_eq!(seen.bytes, plain.bytes, "{said}");
+        }
+    }
+    let source = folder.file("copy.inv", COPY);
+    for (said, why) in [
+        ("@", "found `@` without a name"),
+        ("@p/in.png 3", "p/in.png 3: no such file"),
+        ("@p/in.png; 3", "expected `)`, found"),
+    ] {
+        let src = format!("src=texture(rgba8unorm, 4, 4, {said})");
+        let dst = "dst=texture(rgba8unorm, 4, 4)";
+        let (_, err) = expect(2, &["run", text(&source), "--arg", &src, "--arg", dst]);
+        assert!(err.contains(why), "{said}: {err}");
+    }
+}

@@ -715,6 +715,9 @@ fn scalar(p: &mut Parser<'_>) -> Parsed<Literal> {
     })
 }
 
+/// What data is.
+const DATA: &str = "a value, a list, `@file.npy` or an expression like `iota(8)`";
+
 fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
     const WORDS: [&str; 10] = [
         "random",
@@ -738,10 +741,16 @@ fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
             })?;
             ExprKind::List(items)
         }
-        Kind::Global(name) => {
-            let name = name.to_string();
-            p.bump();
-            ExprKind::File(name)
+        Kind::Global(_) | Kind::Bad(_) => {
+            // Within parentheses a name may have blanks.
+            let ends: &[char] = match depth > 0 {
+                true => &[',', ')', ';'],
+                false => &[',', '(', ')', ';', ' ', '\t'],
+            };
+            match p.file(ends) {
+                Some(name) => ExprKind::File(name),
+                None => return p.unexpected(DATA),
+            }
         }
         Kind::Number(_) | Kind::Word("true" | "false" | "inf" | "nan") => {
             ExprKind::Scalar(scalar(p)?)
@@ -755,7 +764,7 @@ fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
             p.bump();
             call(p, word, depth)?
         }
-        _ => return p.unexpected("a value, a list, `@file.npy` or an expression like `iota(8)`"),
+        _ => return p.unexpected(DATA),
     };
     Ok(Expr {
         kind,

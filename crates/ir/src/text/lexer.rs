@@ -109,6 +109,9 @@ impl std::fmt::Display for Name<'_> {
     }
 }
 
+/// What is wrong with an `@` behind which no name stands.
+pub(super) const NAMELESS: &str = "`@` without a name";
+
 fn starts_name(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
@@ -278,7 +281,7 @@ impl<'a> Lexer<'a> {
                     Some(c) if starts_name(c) => {
                         Kind::Global(Cow::Borrowed(self.take(|c| continues_word(c) || c == '.')))
                     }
-                    Some(_) | None => Kind::Bad("`@` without a name".to_string()),
+                    Some(_) | None => Kind::Bad(NAMELESS.to_string()),
                 }
             }
             Some('"') => self.string(Kind::Quoted),
@@ -331,6 +334,12 @@ impl<'a> Lexer<'a> {
             start,
             end: self.at,
         }
+    }
+
+    /// What stands at once behind the last token, up to one of these characters or the end of the line; and where that is.
+    pub fn up_to(&mut self, ends: &[char]) -> (&'a str, Position) {
+        let taken = self.take(|c| c != '\n' && !ends.contains(&c));
+        (taken, self.at)
     }
 
     /// The next token that is not a comment.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::kernel::Body;
-use super::lexer::{Kind, Lexer, Name, Token, name_text, shorten, span};
+use super::lexer::{Kind, Lexer, NAMELESS, Name, Token, name_text, shorten, span};
 use super::{MAX_ERRORS, MAX_TEXT_BYTES, literal, requires};
 use crate::builder::KernelBuilder;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -160,6 +160,30 @@ impl<'a> Parser<'a> {
     /// Whether the token after the one at hand is `@` and a name.
     pub fn followed_by_global(&self) -> bool {
         matches!(self.next_kind(), Kind::Global(_))
+    }
+
+    /// Takes the name of a file behind an `@`: in quotes, or what stands there up to one of these characters.
+    pub fn file(&mut self, ends: &[char]) -> Option<String> {
+        let Token { kind, start, end } = &self.token;
+        let mut name = match kind {
+            Kind::Global(name) => name.to_string(),
+            Kind::Bad(why) if why == NAMELESS => String::new(),
+            _other => return None,
+        };
+        // In quotes it is two longer.
+        let is_quoted = end.column - start.column > name.chars().count() as u32 + 1;
+        if !is_quoted {
+            let mut lexer = self.lexer.clone();
+            let (rest, end) = lexer.up_to(ends);
+            name.push_str(rest.trim_end());
+            if name.is_empty() {
+                return None;
+            }
+            self.lexer = lexer;
+            self.token.end = end;
+        }
+        self.bump();
+        Some(name)
     }
 
     /// The word at hand, if it is one.

@@ -1,6 +1,6 @@
 //! Run directives, expectations, the data of expressions, and comparisons.
 
-use invar_ir::text::case::{ExprKind, Grid, Tolerance};
+use invar_ir::text::case::{Expr, ExprKind, Grid, Tolerance};
 use invar_ir::text::data::{Mismatch, compare, evaluate, philox4x32_10, random_scalar};
 use invar_ir::text::{self, case};
 use invar_ir::{
@@ -38,6 +38,32 @@ fn f32s(values: &[f32]) -> Vec<u8> {
 }
 
 // ---- directives ----
+
+#[test]
+fn names_of_files_go_on_to_a_comma_or_a_parenthesis() {
+    let text = "; run: @k(x = @./a-b.npy, y = @/p/8.npy , t = texture(r8unorm, 1, 1, @p/a (2.png), z = rev(@a b.npy), \
+                w = texture(r8unorm, 1, 1, @\"a, b).png\")) grid(1) -> y == @p/y.npy, x ~= @x.npy(ulp 2)\n";
+    let case = case(&format!("kernel @k() {{\n}}\n{text}"));
+    let name = |expr: &Expr| match &expr.kind {
+        ExprKind::File(name) => name.clone(),
+        ExprKind::Rev(inner) => format!("rev {:?}", inner.kind),
+        ExprKind::Texture { contents, .. } => {
+            format!("{:?}", contents.as_ref().expect("contents").kind)
+        }
+        other => panic!("{other:?}"),
+    };
+    let names: Vec<String> = case.args.iter().map(|(_, expr)| name(expr)).collect();
+    let expected = [
+        "./a-b.npy",
+        "/p/8.npy",
+        "File(\"p/a (2.png\")",
+        "rev File(\"a b.npy\")",
+        "File(\"a, b).png\")",
+    ];
+    assert_eq!(names, expected);
+    let expects: Vec<String> = case.expects.iter().map(|e| name(&e.value)).collect();
+    assert_eq!(expects, ["p/y.npy", "x.npy"]);
+}
 
 #[test]
 fn a_directive_with_everything_is_read() {
