@@ -34,6 +34,7 @@ impl Translator<'_> {
                 let first = self.op(Op::SimdBroadcastFirst, &[lane]);
                 Ok(Some(Val::One(self.op(Op::Eq, &[lane, first]))))
             }
+            ["invar", "pixel", name] => Err(self.refuse(&format!("the pixel data type `{name}`"))),
             ["invar", op, scalar] => self.function(number, op, scalar).map(Some),
             ["llvm", "memcpy" | "memmove", ..] => self.copy_bytes(number, false).map(|()| None),
             ["llvm", "memset", ..] => self.set_bytes(number).map(|()| None),

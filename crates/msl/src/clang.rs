@@ -35,7 +35,7 @@ const HEADERS: [(&str, &str); 4] = [
 ];
 
 /// Other names of the whole.
-const ALIASES: [&str; 24] = [
+const ALIASES: [&str; 25] = [
     "metal_array",
     "metal_atomic",
     "metal_common",
@@ -51,6 +51,7 @@ const ALIASES: [&str; 24] = [
     "metal_matrix",
     "metal_numeric",
     "metal_pack",
+    "metal_pixel",
     "metal_quadgroup",
     "metal_relational",
     "metal_simdgroup",

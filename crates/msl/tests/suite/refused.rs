@@ -174,11 +174,19 @@ fn a_kernel_with_an_imageblock_is_refused_and_others_of_the_file_are_not() {
                kernel void reads(imageblock<half4, imageblock_layout_implicit> block, device half *y [[buffer(0)]],\n\
                ushort2 at [[thread_position_in_threadgroup]]) {\n\
                half4 c = block.read(at);\n    block.write(c * 2, at);\n    y[0] = c.x;\n}\n\
-               kernel void plain(device float *y [[buffer(0)]]) { y[0] = 1; }\n"
+               struct Stored { rgba8unorm<half4> colour [[raster_order_group(0)]]; rgb10a2<float4> at; r16snorm<float> x; float at_all; };\n\
+               kernel void stores(imageblock<Stored> block, texture2d<half> in [[texture(0)]],\n\
+               ushort2 at [[thread_position_in_threadgroup]], device half4 *y [[buffer(0)]]) {\n\
+               threadgroup_imageblock Stored *f = block.data(at);\n    f->colour = in.read(uint2(at));\n\
+               Stored s = block.read(at);\n    s.x = 0.5f;\n    half4 c = s.colour;\n\
+               if (all(f->colour == c)) block.write(s, at);\n    y[0] = half4(s.colour);\n}\n\
+               kernel void plain(device float *y [[buffer(0)]]) { y[0] = 1; }\n\
+               kernel void beside(device Stored *s [[buffer(0)]]) { s[1].at_all = 1; }\n\
+               kernel void packed(device Stored *s [[buffer(0)]]) { s[0].x = 1; }\n"
             .to_string(),
         ..Library::default()
     };
-    for (kernel, line) in [("keeps", 5), ("reads", 13)] {
+    for (kernel, line) in [("keeps", 5), ("reads", 13), ("stores", 20)] {
         let found = library.kernels(Some(kernel)).err().expect("it is refused");
         assert_eq!(found.0.len(), 1, "{found}");
         let first = &found.0[0];
@@ -192,6 +200,17 @@ fn a_kernel_with_an_imageblock_is_refused_and_others_of_the_file_are_not() {
         assert_eq!(first.span().start.line, line, "{}", first.message);
     }
     assert!(library.kernels(Some("plain")).is_ok());
+    let beside = library.kernels(Some("beside"));
+    assert!(beside.is_ok(), "{:?}", beside.err());
+    let found = library.kernels(Some("packed")).err();
+    let found = found.expect("it is refused");
+    let first = &found.0[0];
+    assert!(
+        first.message.contains("the pixel data type `r16snorm`"),
+        "{}",
+        first.message
+    );
+    assert_eq!(first.span().start.line, 32, "{}", first.message);
 }
 
 #[test]
