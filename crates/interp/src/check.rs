@@ -12,7 +12,6 @@ use invar_ir::print::Printed;
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::texture::stored;
 use invar_ir::{Const, Diagnostic, Diagnostics, Memory, Rule, Severity, Span, Verified};
-use invar_texture::TextureShape;
 
 use crate::checkers::{
     MisalignedAccesses, NeverWaited, OutOfBoundsAccesses, UniformityDisagreements,
@@ -548,7 +547,7 @@ impl Check<'_> {
         let mut found = Vec::new();
         for (i, (first, now)) in before.iter().zip(&after).enumerate() {
             let found_here = match &self.args[i] {
-                Arg::Texture(shape, _) => texel_difference(*shape, &objects[i].name, first, now),
+                Arg::Texture(..) => texel_difference(&objects[i], first, now),
                 _no_texture => difference(self.program, &objects, i, first, now),
             };
             if let Some(difference) = found_here {
@@ -654,11 +653,12 @@ fn difference(
 
 /// The first component of a texel in which two runs differ, and its stored value after each.
 fn texel_difference(
-    shape: TextureShape,
-    name: &str,
+    object: &ObjectInfo,
     first: &[u8],
     now: &[u8],
 ) -> Option<(String, Const, Const)> {
+    let (dimension, shape) = object.texture?;
+    let name = &object.name;
     let at = first.iter().zip(now).position(|(a, b)| a != b)? as u64;
     let scalar = stored(shape.format);
     let address = at / scalar.size_bytes() * scalar.size_bytes();
@@ -670,10 +670,10 @@ fn texel_difference(
     let channel = at % shape.format.texel_bytes() / scalar.size_bytes();
     let component = shape.format.component(channel as u32) as usize;
     if shape.format.is_packed() {
-        let place = texel_name(shape, texel);
+        let place = texel_name(dimension, shape, texel);
         return Some((format!("{name}{place}"), value(first), value(now)));
     }
-    let place = texel_name(shape, texel);
+    let place = texel_name(dimension, shape, texel);
     let part = ["x", "y", "z", "w"][component];
     Some((format!("{name}{place}.{part}"), value(first), value(now)))
 }

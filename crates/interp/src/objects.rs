@@ -43,6 +43,7 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 },
                 Memory::Alloc(_) | Memory::Constant(_) => None,
             };
+            let dimension = kernel.texture(memory).map(|ty| ty.dimension);
             let mut parts = Vec::new();
             if object.element_locations <= MAX_NAMED_PARTS
                 && let Some(info) = &info
@@ -55,7 +56,7 @@ pub(crate) fn describe(program: &Program, lengths: &[u64], args: &[Arg]) -> Vec<
                 space: info.as_ref().map_or(AddressSpace::Constant, |i| i.space),
                 writable: !scalar_param && info.as_ref().is_some_and(|i| i.access.can_write()),
                 length: *length,
-                texture,
+                texture: dimension.zip(texture),
                 imageblock: info
                     .as_ref()
                     .filter(|i| i.space == AddressSpace::Imageblock)

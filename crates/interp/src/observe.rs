@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use invar_ir::print::{Line, Printed, Template, line_bytes};
 use invar_ir::{
-    AddressSpace, AtomicOp, Const, Diagnostic, Kernel, Memory, Module, Order, Scalar, Scope,
-    Spaces, Span, Type,
+    AddressSpace, AtomicOp, Const, Diagnostic, Dimension, Kernel, Memory, Module, Order, Scalar,
+    Scope, Spaces, Span, Type,
 };
 use invar_texture::TextureShape;
 
@@ -88,8 +88,8 @@ pub struct ObjectInfo {
     pub writable: bool,
     /// Elements bound for this run; of a thread array, a thread's.
     pub length: u64,
-    /// Of a texture, its size.
-    pub texture: Option<TextureShape>,
+    /// Of a texture, how it is arranged and its size.
+    pub texture: Option<(Dimension, TextureShape)>,
     /// Of an imageblock, its width and height.
     pub imageblock: Option<[u32; 2]>,
     /// Locations (scalars, L1) in an element.
@@ -107,7 +107,13 @@ impl ObjectInfo {
         let part = (location % self.element_locations.max(1)) as usize;
         let part = self.parts.get(part).map_or("", String::as_str);
         match (self.texture, self.imageblock) {
-            (Some(shape), _) => format!("{}{}{part}", self.name, texel_name(shape, element)),
+            (Some((dimension, shape)), _) => {
+                format!(
+                    "{}{}{part}",
+                    self.name,
+                    texel_name(dimension, shape, element)
+                )
+            }
             (None, Some([width, _])) => {
                 let width = u64::from(width.max(1));
                 format!(
@@ -122,14 +128,19 @@ impl ObjectInfo {
     }
 }
 
-/// How a texel is called: `[3, 4]`, of three coordinates where there are several slices, and by its level where there
-/// are several of those.
-pub(crate) fn texel_name(shape: TextureShape, texel: u64) -> String {
+/// How a texel is called: `[3, 4]`, by all coordinates that a read has, and by its level where there are several.
+pub(crate) fn texel_name(dimension: Dimension, shape: TextureShape, texel: u64) -> String {
     let ([x, y, z], level) = shape.place(texel);
-    let place = match shape.depth {
-        1 => format!("[{x}, {y}]"),
-        _several => format!("[{x}, {y}, {z}]"),
+    let [within, element] = match dimension.slices(shape.samples) {
+        Some(slices) => [z % u64::from(slices), z / u64::from(slices)],
+        None => [z, z],
     };
+    let all = [x, y, within, element];
+    let at = dimension
+        .counted()
+        .iter()
+        .map(|axis| all[*axis].to_string());
+    let place = format!("[{}]", at.collect::<Vec<String>>().join(", "));
     match shape.levels {
         1 => place,
         _several => format!("{place} level {level}"),
