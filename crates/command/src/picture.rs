@@ -51,6 +51,14 @@ pub fn shape(path: &Path) -> Result<TextureShape, FileError> {
 pub fn texels(path: &Path, shape: TextureShape) -> Result<Vec<u8>, FileError> {
     let mut reader = open(path)?;
     let (width, height) = (reader.info().width, reader.info().height);
+    if shape.levels > 1 {
+        let why = format!(
+            "is a picture of one level, and the texture has {levels}: leave out `levels {levels}`, or give the texels of \
+             all, level after level, as a .npy file",
+            levels = shape.levels
+        );
+        return Err(FileError::new(path, why));
+    }
     let all = u64::from(width) * u64::from(height);
     if width != shape.width || all != shape.texels() {
         let [columns, rows, _] = shape.extents();
@@ -118,6 +126,12 @@ fn from_palette(
     let Some(palette) = info.palette.as_deref() else {
         return Err(damaged("it has no palette"));
     };
+    if !palette.len().is_multiple_of(3) {
+        let bytes = palette.len();
+        return Err(damaged(&format!(
+            "its palette has {bytes} bytes, of which a colour has 3"
+        )));
+    }
     let alphas = info.trns.as_deref().unwrap_or_default();
     let bits = frame.bit_depth as usize;
     let mut colours = Vec::new();
@@ -221,6 +235,9 @@ fn damaged(path: &Path, error: &png::DecodingError) -> FileError {
                 () if text.starts_with("IDAT or fDAT chunk does not") => {
                     "it has too few pixels".to_string()
                 }
+                () if text.starts_with("IDAT or fdAT chunk is missing") => {
+                    "it has no pixels".to_string()
+                }
                 () if text.starts_with("Invalid image dimensions") => {
                     return FileError::new(
                         path,
@@ -229,6 +246,9 @@ fn damaged(path: &Path, error: &png::DecodingError) -> FileError {
                 }
                 () if text.contains("ChunkType") => {
                     format!("its {}is not where or what it should be", part_named(&text))
+                }
+                () if text.contains("chunk") || text.starts_with("Chunk") => {
+                    "its parts are not what or where they should be".to_string()
                 }
                 () => text.trim_end_matches('.').to_lowercase(),
             }

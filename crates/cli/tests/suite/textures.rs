@@ -214,7 +214,7 @@ fn pictures_of_16_bits_keep_all_of_them() {
 fn png_with_palette(
     size: [u32; 2],
     bits: u8,
-    palette: &[[u8; 3]],
+    palette: &[u8],
     alphas: &[u8],
     rows: &[&[u8]],
 ) -> Vec<u8> {
@@ -250,7 +250,7 @@ fn png_with_palette(
     let mut file = vec![0x89, b'P', b'N', b'G', 13, 10, 26, 10];
     file.extend(chunk(b"IHDR", &head));
     if !palette.is_empty() {
-        file.extend(chunk(b"PLTE", palette.as_flattened()));
+        file.extend(chunk(b"PLTE", palette));
     }
     if !alphas.is_empty() {
         file.extend(chunk(b"tRNS", alphas));
@@ -266,7 +266,7 @@ fn pixels_of_a_palette_have_its_colours_or_are_damage() {
     let file = folder.path("few.png");
     let source = folder.file("copy.inv", COPY);
     let src = format!("src=@{}", text(&file));
-    let palette = [[1, 2, 3], [40, 50, 60], [200, 100, 0]];
+    let palette = [1, 2, 3, 40, 50, 60, 200, 100, 0];
     // Four pixels in a byte: of the fourth, behind the row, nothing is asked.
     let few = png_with_palette([3, 2], 2, &palette, &[9], &[&[0b0001_1011], &[0b1000_0111]]);
     std::fs::write(&file, few).expect("written");
@@ -308,7 +308,7 @@ fn pixels_of_a_palette_have_its_colours_or_are_damage() {
     let beyond = refused(png_with_palette(
         [2, 2],
         1,
-        &palette[..1],
+        &palette[..3],
         &[],
         &[&[0x80], &[0]],
     ));
@@ -319,6 +319,23 @@ fn pixels_of_a_palette_have_its_colours_or_are_damage() {
         none.contains("few.png: is a damaged PNG file: it has no palette"),
         "{none}"
     );
+    let ragged = [&palette[..], &[7]].concat();
+    let ragged = refused(png_with_palette(
+        [2, 2],
+        8,
+        &ragged,
+        &[],
+        &[&[0, 0], &[0, 0]],
+    ));
+    let why = "few.png: is a damaged PNG file: its palette has 10 bytes, of which a colour has 3";
+    assert!(ragged.contains(why), "{ragged}");
+    let whole = png_with_palette([2, 2], 8, &palette, &[], &[&[0, 0], &[0, 0]]);
+    let pixels = whole.windows(4).position(|w| w == b"IDAT");
+    let mut bare = whole[..pixels.expect("its pixels") - 4].to_vec();
+    bare.extend(&whole[whole.len() - 12..]);
+    let bare = refused(bare);
+    let why = "few.png: is a damaged PNG file: it has no pixels";
+    assert!(bare.contains(why), "{bare}");
     for size in [[0, 2], [2, 0], [0, 0]] {
         let empty = refused(png_with_palette(size, 8, &palette, &[], &[]));
         let why = "few.png: is a picture without pixels: a texture has 1 at least";
@@ -372,6 +389,11 @@ fn bad_pictures_and_textures_are_refused_in_a_sentence() {
     ));
     let narrow = format!("texture(rgba8unorm, 8, 16, @\"{}\")", text(&photo));
     assert!(run(&narrow, fine).contains("is a picture of 16x16, and the texture one of 8x16"));
+    let levels = format!("texture(rgba8unorm, 16, 16, levels 2, @{})", text(&photo));
+    assert!(run(&levels, fine).contains(
+        "is a picture of one level, and the texture has 2: leave out `levels 2`, or give the texels of all, level after \
+         level, as a .npy file"
+    ));
     let signed = format!("texture(rgba8sint, 16, 16, @\"{}\")", text(&photo));
     assert!(run(&signed, fine).contains("is a picture, which is not read as rgba8sint"));
     let wide = run("texture(r8unorm, 70000, 1)", fine);
