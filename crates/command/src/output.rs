@@ -17,6 +17,8 @@ pub struct Output<'a> {
     /// What the next result's run has printed.
     printed: Option<Printed>,
     pub errors: bool,
+    /// Whether the command leaves out what `--allow` says, as checks do.
+    pub allows: bool,
     /// Runs that took no place.
     skipped: usize,
 }
@@ -45,6 +47,7 @@ impl Output<'_> {
             results: Vec::new(),
             printed: None,
             errors: false,
+            allows: false,
             skipped: 0,
         }
     }
@@ -84,7 +87,13 @@ impl Output<'_> {
 
     /// Shows one run's findings and its closing line.
     pub fn result(&mut self, kernel: &str, diagnostics: &[Diagnostic], closing: &str, more: Json) {
-        let diagnostics = &shader::advised(&self.inputs.file, diagnostics);
+        let mut diagnostics = shader::advised(&self.inputs.file, diagnostics);
+        if !self.allows {
+            for help in diagnostics.iter_mut().filter_map(|d| d.help.as_mut()) {
+                *help = help.replace("say `--allow ", "use `invar check --allow ");
+            }
+        }
+        let diagnostics = &diagnostics;
         self.errors |= diagnostics.iter().any(|d| d.severity == Severity::Error);
         if self.inputs.machine.json {
             let mut one = json!({

@@ -31,6 +31,28 @@ fn what_a_browser_refuses_is_a_warning_of_a_check() {
     assert_eq!(err, "");
 }
 
+const FAR: &str = "\
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) { y[i + 7u] = i; }
+";
+
+/// What leaves a finding out is an option of a check, which a run on the checked device names.
+#[test]
+fn a_run_names_the_check_that_leaves_findings_out() {
+    let folder = Folder::new();
+    let file = folder.file("far.wgsl", FAR);
+    let args = ["--groups", "1", "--arg", "y=zeros(8)"];
+    let check = [&["check", text(&file)], &args[..]].concat();
+    let (_, err) = expect(1, &check);
+    assert!(err.contains("say `--allow out-of-bounds`"), "{err}");
+    expect(0, &[&check[..], &["--allow", "out-of-bounds"]].concat());
+    let run = [&["run", text(&file), "--device", "checked"], &args[..]].concat();
+    let (_, err) = expect(1, &run);
+    let expected = "use `invar check --allow out-of-bounds`";
+    assert!(err.contains(expected), "{err}");
+}
+
 const ZEROS: &str = "\
 var<workgroup> tile: array<u32, 8>;
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
