@@ -197,10 +197,10 @@ MUTANTS = [
      "if holder == from => (side == 0) == holds,", "if holder == from => ((side == 0) == holds) != BROKEN,"),
     ("intervals-begin-with-the-kernel-alone", SHAPE,
      "if !starts.contains(&begin) {", "if !BROKEN && !starts.contains(&begin) {"),
-    ("one-round-is-enough", UNROLL,
+    ("one-round-is-enough", KERNEL,
      "possible @ (Finding::Possible(_) | Finding::Open) => return possible,",
      "Finding::Possible(_) | Finding::Open if BROKEN => {}\n"
-     "            possible @ (Finding::Possible(_) | Finding::Open) => return possible,"),
+     "                possible @ (Finding::Possible(_) | Finding::Open) => return possible,"),
     ("loops-give-what-another-round-would", UNROLL,
      "(is_last && is_only).then(", "(is_last && (BROKEN || is_only)).then("),
     # Control.

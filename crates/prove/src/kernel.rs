@@ -14,9 +14,9 @@ use crate::condition::{Condition, Number};
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
+use crate::rounds::Unrolled;
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
 use crate::solve::{Answer, Limits, solve_counted};
-use crate::unroll::{Unrolled, all_excluded};
 use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
 
 /// What holds of an integer that a loop carries, in every round.
@@ -150,6 +150,20 @@ pub enum Finding {
     Possible(Box<Launch>),
     /// Not found out.
     Open,
+}
+
+impl Finding {
+    /// That none of these can be, or the first that may.
+    fn of_all(findings: impl Iterator<Item = Finding>) -> Finding {
+        let mut conditions = BTreeSet::new();
+        for finding in findings {
+            match finding {
+                Finding::Excluded(more) => conditions.extend(more),
+                possible @ (Finding::Possible(_) | Finding::Open) => return possible,
+            }
+        }
+        Finding::Excluded(conditions)
+    }
 }
 
 /// What decides questions.
@@ -712,7 +726,7 @@ impl<'k> Subject<'k> {
             return any(limits);
         };
         let ask = |rounds| self.bounds_in((number, direction), rounds, None).0;
-        match all_excluded(cases.into_iter().map(ask)) {
+        match Finding::of_all(cases.into_iter().map(ask)) {
             Finding::Open => any(None),
             // What does not wrap in one round may in another.
             found => (found, BTreeSet::new()),
@@ -1064,7 +1078,9 @@ impl<'k> Subject<'k> {
         let by_cases = || {
             let ask = |case: &Pair| self.race_in(case, exact, None, true);
             let cases = self.cases_of_pair(pair);
-            cases.map_or(Finding::Open, |cases| all_excluded(cases.iter().map(ask)))
+            cases.map_or(Finding::Open, |cases| {
+                Finding::of_all(cases.iter().map(ask))
+            })
         };
         // What the rounds say is asked first where it is about their numbers.
         let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);

@@ -26,6 +26,7 @@ mod prove;
 mod query;
 mod rational;
 mod required;
+mod rounds;
 mod shape;
 mod simplex;
 pub mod solve;

@@ -2,21 +2,19 @@
 //!
 //! Numbers of one round belong together, such as those of a sum's tree, of which one doubles while the other halves.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use invar_ir::{InstKind, Op, Value};
 
 use crate::kernel::{Subject, Table};
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
+use crate::rounds::Known;
 use crate::shape::Id;
 use crate::value::{Thread, Val};
 
 /// A loop of more rounds is not run.
 const ROUNDS: usize = 200;
-
-/// What is known of the values of a round.
-pub type Known = HashMap<Value, i128>;
 
 impl Subject<'_> {
     /// The values that an integer carried by a loop can have, in order, where constants alone say.

@@ -8,15 +8,14 @@
 //! That is done where numbers of a loop are multiplied by what is no constant, shifted by, or taken for bits: for all
 //! else the rounds need not be known. A kernel of too many rounds is not followed.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use invar_ir::{AddressSpace, InstKind, Op, Value};
 
-use crate::kernel::{Finding, Pair, Relation, Subject, relate};
+use crate::kernel::{Pair, Relation, Subject, relate};
+use crate::rounds::{Intervals, Known, Loop};
 use crate::shape::{Definition, Guide, Id, Round, Rounds};
-use crate::tables::Known;
 
 /// A loop of more rounds is not followed.
 const MOST_ROUNDS: usize = 64;
@@ -24,25 +23,6 @@ const MOST_ROUNDS: usize = 64;
 const MOST_STATES: usize = 20_000;
 /// A question is asked of no more rounds.
 const MOST_CASES: usize = 640;
-
-/// Instructions and the rounds in which each may be reached, by intervals: none where there are too many.
-type Intervals = Option<Vec<BTreeSet<(Id, Rounds)>>>;
-/// What is known in each round of a loop, if constants say which is the last.
-type Loop = Option<Rc<Vec<Known>>>;
-/// The intervals of a space for a threadgroup or a simdgroup, and those of the whole kernel as one.
-type BySpace = HashMap<Option<(AddressSpace, bool)>, Rc<Intervals>>;
-
-/// What is known of the loops of a kernel that constants run.
-#[derive(Default)]
-pub struct Unrolled {
-    /// The loops whose rounds are told by their numbers.
-    loops: OnceCell<BTreeSet<Id>>,
-    /// What is known in each round of a loop, by those of the loops around it.
-    rounds: RefCell<HashMap<(Id, Rounds), Loop>>,
-    intervals: RefCell<BySpace>,
-    /// What loops give that are in no other, by which of their results it is.
-    ends: RefCell<HashMap<(Id, usize), Option<i128>>>,
-}
 
 impl Subject<'_> {
     /// What a loop carries in each of its rounds, and its index if it is a `for`, where these are known; `None` if
@@ -346,18 +326,6 @@ impl Subject<'_> {
 fn is_numbered(rounds: &Rounds) -> bool {
     let mut rounds = rounds.values();
     rounds.any(|round| matches!(round, Round::Numbered(_)))
-}
-
-/// That none of them can be, or the first that may.
-pub(crate) fn all_excluded(findings: impl Iterator<Item = Finding>) -> Finding {
-    let mut conditions = BTreeSet::new();
-    for finding in findings {
-        match finding {
-            Finding::Excluded(more) => conditions.extend(more),
-            possible @ (Finding::Possible(_) | Finding::Open) => return possible,
-        }
-    }
-    Finding::Excluded(conditions)
 }
 
 /// What constants say of the ways through a kernel.
