@@ -31,6 +31,7 @@ mod options;
 pub mod print;
 mod promote;
 pub mod regroup;
+mod reroll;
 pub mod rows;
 mod sink;
 pub mod split;

@@ -30,6 +30,7 @@ use invar_ir::{
 
 use super::common::{Map, constants, integer, new_value, push_const, push_inst, substitute_region};
 use super::forward::{holder, is_element, orders_threadgroup, stores};
+use super::reroll;
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known, Range, Ranges};
 use crate::tuning::UNTILED_INSTRUCTIONS;
@@ -73,8 +74,25 @@ pub(super) fn run(module: &Module, kernel: &mut Kernel, size: [u32; 3]) -> bool 
     if !is_possible(module, kernel) {
         return false;
     }
-    let Some(tiles) = find(module, kernel, size) else {
-        return false;
+    let mut rolled = kernel.clone();
+    let in_threadgroup = |memory| {
+        let info = module.memory(kernel, memory);
+        info.is_some_and(|info| info.space == AddressSpace::Threadgroup)
+    };
+    let found = if reroll::run(&mut rolled, size, in_threadgroup) {
+        find(module, &rolled, size)
+    } else {
+        None
+    };
+    let tiles = match found {
+        Some(tiles) => {
+            *kernel = rolled;
+            tiles
+        }
+        None => match find(module, kernel, size) {
+            Some(tiles) => tiles,
+            None => return false,
+        },
     };
     let mut body = std::mem::take(&mut kernel.body);
     let mut rewrite = Rewrite {
