@@ -101,6 +101,9 @@ pub const WGSL: &[Step] = &[
 /// makes more constant; what is left unused goes last.
 pub const OPTIMISATION: &[&str] = &[
     "fold",
+    "unguard",
+    "last-rounds",
+    "fold",
     "unroll",
     "fold",
     "induction",

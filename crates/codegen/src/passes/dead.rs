@@ -1,5 +1,5 @@
 //! Dead code: what computes a value that nothing uses, loads whose values are unused, thread arrays that
-//! are only written, `if`s without contents. Stores to what others can see, atomics and barriers stay;
+//! are only written, `if`s and `for`s that only compute what nothing uses. Stores to what others can see, atomics and barriers stay;
 //! so does every `loop`, which may be one that never ends (X3).
 
 use std::collections::HashSet;
@@ -92,18 +92,22 @@ fn is_dead(inst: &Inst, uses: &[u32], unread: &HashSet<Memory>) -> bool {
         kind if kind.is_removable() => inst.results.iter().all(unused),
         InstKind::Store { place, .. } => unread.contains(&place.memory),
         InstKind::Copy { operands, .. } => unread.contains(&operands.destination),
-        InstKind::If {
-            then, otherwise, ..
-        } => {
-            let empty = |r: &Region| r.insts.len() == 1 && yielded(r).is_some();
-            empty(then) && empty(otherwise) && inst.results.iter().all(unused)
-        }
-        InstKind::For { body, .. } => {
-            let empty = body.insts.len() == 1 && yielded(body).is_some();
-            empty && inst.results.iter().all(unused)
+        // It would end: only a `loop` may never do.
+        InstKind::If { .. } | InstKind::For { .. } => {
+            inst.results.iter().all(unused) && inst.kind.regions().into_iter().all(is_idle)
         }
         // Its stores go in the same sweep.
         InstKind::Alloc(id) => unread.contains(&Memory::Alloc(*id)),
         _made_for_its_effect => false,
     }
+}
+
+/// Whether a region does nothing but give results.
+fn is_idle(region: &Region) -> bool {
+    let is_idle_inst = |inst: &Inst| match &inst.kind {
+        InstKind::If { .. } | InstKind::For { .. } => inst.kind.regions().into_iter().all(is_idle),
+        InstKind::Yield(_) => true,
+        flat => flat.is_removable(),
+    };
+    yielded(region).is_some() && region.insts.iter().all(is_idle_inst)
 }

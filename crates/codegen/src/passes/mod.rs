@@ -26,6 +26,7 @@ pub mod imageblocks;
 mod induction;
 mod interior;
 mod invariant;
+mod last_rounds;
 mod lines;
 mod options;
 pub mod print;
@@ -38,6 +39,7 @@ pub mod split;
 mod strides;
 pub mod textures;
 mod turn_columns;
+mod unguard;
 mod unroll;
 mod untile;
 
@@ -70,6 +72,14 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "count-loops-or-ask",
         run: |module, kernel, _| count_loops::run(module, kernel, Wrapping::IsAsked),
+    },
+    Pass {
+        name: "unguard",
+        run: |_, kernel, _| unguard::run(kernel),
+    },
+    Pass {
+        name: "last-rounds",
+        run: |module, kernel, _| last_rounds::run(module, kernel),
     },
     Pass {
         name: "strides",
