@@ -1,7 +1,6 @@
 //! The numbers that say when a pass or a writer does what is right either way: none changes what a kernel computes.
 //!
-//! Each says which kernels it is for and, where there is one on record, what was measured when it was chosen. Where it
-//! says that no measurement is on record, there should be one before the number changes.
+//! Each says which kernels it is for and what was measured when it was chosen.
 //!
 //! The 146 kernels of which some speak are the spellings of `benches/kernels/variants` and 32 of other kinds, such as
 //! stencils that wrap, pixels of bytes, structures of numbers, scans and norms of rows: their machine code for an AMD
