@@ -417,6 +417,12 @@ fn a_dispatch_is_told_by_its_numbers_exactly() {
     let wide = Condition::AtMost(Term::of(1, [n]), Term::of(4, [room]));
     let wide = Launches::new(&[], vec![wide]);
     assert!(has(&wide, [Some(u64::MAX), None, Some(1 << 62)], 1, 1));
+    // A sum of products that is one more than two to the 64.
+    let sum = Condition::Together(Term::of(1, [n, n]), Term::of(1, [m, room]), 1 << 32);
+    let sum = Launches::new(&[], vec![sum]);
+    assert!(has(&sum, [Some(1), Some(2), Some(3)], 1, 1));
+    let most = u64::from(u32::MAX);
+    assert!(!has(&sum, [Some(most), Some(1 << 16), Some(1 << 17)], 1, 1));
     // Two to the 64 is none of 64 bits.
     assert!(!have([Some(4), Some(1 << 62), Some(0)], 1, 1));
     assert!(!have([Some(4), Some(1 << 62), Some(u64::MAX)], 1, 1));
