@@ -366,8 +366,8 @@ fn scalars(element: &ElementType, structs: &[StructDef], name: String, out: &mut
     }
 }
 
-/// The bytes of a file that is not an array file: all of them, or those of a range: `x.bin[16..]`. `None` if
-/// it is an array file, or if there is no such file.
+/// The bytes of a file that is not an array file: all of them, or those of a range: `x.bin[16..]`, also of one
+/// itself: `x.bin[16..][4..8]`. `None` if it is an array file, or if there is no such file.
 pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
     const ARRAY: &[u8] = b"\x93NUMPY";
     let whole = |path: &Path| {
@@ -390,7 +390,8 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
     let text = path.to_str()?;
     let (file, range) = text.strip_suffix(']')?.rsplit_once('[')?;
     let (from, to) = range.split_once("..")?;
-    let bytes = match whole(Path::new(file)) {
+    let of = Path::new(file);
+    let bytes = match raw_bytes(of).or_else(|| whole(of)) {
         Some(Ok(bytes)) => bytes,
         Some(Err(why)) => return Some(Err(why)),
         None => {

@@ -415,6 +415,38 @@ fn out_writes_all_that_a_variable_holds() {
     );
 }
 
+/// A part of a file is for both parts of a variable, too.
+#[test]
+fn a_part_of_a_file_fills_both_parts_of_a_variable() {
+    let folder = Folder::new();
+    let file = folder.file("list.wgsl", LIST);
+    let bytes = [7u32, 3, 0, 0, 0, 0, 9].map(u32::to_le_bytes).concat();
+    std::fs::write(folder.path("dump.bin"), bytes).expect("written");
+    let run = |code, range: &str| {
+        let data = format!("list=@{}{range}", text(&folder.path("dump.bin")));
+        let args = ["--groups", "1", "--arg", "x=iota(4)", "--arg", &data];
+        expect(code, &[&["run", text(&file)], &args[..]].concat())
+    };
+    for range in ["[4..24]", "[4..][..20]"] {
+        let (out, _) = run(0, range);
+        assert!(out.contains("list.items = [0, 3, 6, 9]"), "{out}");
+    }
+    for (range, why) in [
+        (
+            "[4..6]",
+            "dump.bin[4..6] has 2 bytes, so there are none from 0 up to 4",
+        ),
+        (
+            "[4..40]",
+            "dump.bin has 28 bytes, so there are none from 4 up to 40",
+        ),
+        ("s[4..8]", "dump.bins"),
+    ] {
+        let (_, err) = run(2, range);
+        assert!(err.contains(why), "{err}");
+    }
+}
+
 const SIZED: &str = "\
 override size: u32;
 override by: f32;
