@@ -210,7 +210,7 @@ fn closing(code: &str) -> Option<usize> {
 }
 
 /// The text with blanks for comments, byte by byte.
-fn without_comments(text: &str) -> String {
+pub(crate) fn without_comments(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut at = 0;
     while let Some(start) = text[at..].find('/').map(|found| at + found) {

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span};
 use invar_texture::PixelFormat;
-use naga::front::wgsl::{Frontend, Options};
+use naga::front::wgsl::{Frontend, Options, ParseError};
 use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
 use naga::{Handle, Override, ShaderStage};
 
@@ -431,6 +431,12 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             if !notes.is_empty() {
                 diagnostic = diagnostic.help(notes.join("; "));
             }
+            if message.starts_with("redefinition of") && is_in_continuing(lines, &error) {
+                diagnostic = diagnostic.help(
+                    "give it another name: naga reads the body of a loop and its `continuing` as one block, \
+                     where the standard has two",
+                );
+            }
             one(diagnostic)
         })?;
     if let Some(diagnostic) = sized_by_override(&module, lines) {
@@ -477,6 +483,27 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             Wrong { diagnostic, places }
         })?;
     Ok((module, info))
+}
+
+/// Whether a name is declared again in the `continuing` of the block that has it already.
+fn is_in_continuing(lines: &Lines, error: &ParseError) -> bool {
+    let mut places = error.labels().filter_map(|(span, _)| span.to_range());
+    let (Some(again), Some(before)) = (places.next(), places.next()) else {
+        return false;
+    };
+    let code = bitcast::without_comments(lines.as_naga_knows());
+    let Some(between) = code.get(before.end..again.start) else {
+        return false;
+    };
+    let mut open = Vec::new();
+    for (at, c) in between.char_indices() {
+        match c {
+            '{' => open.push(between[..at].trim_end().ends_with("continuing")),
+            '}' => _ = open.pop(),
+            _inside => {}
+        }
+    }
+    open == [true]
 }
 
 /// A text that naga does not take as it stands, with as many of its bitcasts as it takes from vectors of `f16`.

@@ -125,6 +125,47 @@ fn mistakes_are_told_with_their_line() {
     }
 }
 
+/// Naga has one block where the standard has two: the refusal says so, where that is why.
+#[test]
+fn a_name_that_continuing_has_again_is_refused_with_the_reason() {
+    let with = |body: &str| {
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+             @compute @workgroup_size(1) fn main() {{
+             var i = 0u;
+             {body}
+             y[0] = i; }}"
+        );
+        read("names.wgsl", &text)
+    };
+    let reason = "naga reads the body of a loop and its `continuing` as one block";
+    let shadows = "loop { let x = y[i]; if x > 1u { i = x; }
+        // continuing {
+        continuing { let x = y[i + 1u]; i += x; break if i > 9u; } }";
+    let twice = "loop { let x = y[i]; let x = 2u; continuing { i += x; break if i > 9u; } }";
+    let nested =
+        "loop { let x = y[i]; continuing { { let x = y[i + 1u]; i += x; } break if i > 9u; } }";
+    let both = "loop { continuing { let x = 1u; let x = 2u; i += x; break if i > 9u; } }";
+    let Err(Diagnostics(all)) = with(shadows) else {
+        panic!("naga takes it: so may we");
+    };
+    assert_eq!(all[0].span().start.line, 6);
+    assert!(
+        all[0].help.as_ref().is_some_and(|h| h.contains(reason)),
+        "{all:?}"
+    );
+    assert!(with(nested).is_ok());
+    for wrong in [twice, both] {
+        let Err(Diagnostics(all)) = with(wrong) else {
+            panic!("it was taken: {wrong}");
+        };
+        assert!(
+            !all[0].help.as_ref().is_some_and(|h| h.contains(reason)),
+            "{all:?}"
+        );
+    }
+}
+
 #[test]
 fn lanes_that_are_no_integers_or_no_constants_are_refused() {
     let with = |call: &str| {
