@@ -107,8 +107,9 @@ def test_overrides_are_given_when_a_shader_is_loaded_or_launched():
     assert kernel.threadgroup == (8, 1, 1)
     kernel[iv.threadgroups(1)](y)
     assert y.tolist() == [8] * 8
-    with pytest.raises(iv.VerifyError, match="override `size` .*needs a value"):
+    with pytest.raises(iv.VerifyError, match="override `size` .*needs a value") as error:
         iv.load("sized.wgsl", text=text)["main"]
+    assert 'give one: constants={"size": 64}' in str(error.value)
     with pytest.raises(iv.ArgumentError, match="write numbers by their names"):
         iv.load("sized.wgsl", text=text, constants={"size": "8"})
 

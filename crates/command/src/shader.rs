@@ -766,11 +766,18 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     };
     let all = how_to_fill(&read.module, &entry);
     let kernel = read.module.kernel(&entry.name);
-    let mut constants: Map<String, Json> = read
-        .module
-        .function_constants
-        .iter()
-        .map(|c| {
+    let mut used = HashSet::new();
+    if let Some(kernel) = kernel {
+        kernel.for_each_inst(&mut |inst| {
+            if let InstKind::FunctionConstant(number) = inst.kind {
+                used.insert(number as usize);
+            }
+        });
+    }
+    let all_constants = read.module.function_constants.iter().enumerate();
+    let mut constants: Map<String, Json> = all_constants
+        .filter(|(number, _)| used.contains(number))
+        .map(|(_, c)| {
             let value = c.default.map(|d| d.to_string());
             let number = value.and_then(|v| serde_json::from_str(&v).ok());
             (c.name.to_string(), number.unwrap_or(Json::Null))

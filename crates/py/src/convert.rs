@@ -63,12 +63,30 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
 
 /// Advice that names options of the command, with the arguments that say the same in Python.
 fn options_in_python(help: &str) -> String {
-    let mut help = help.replace("--const NAME=VALUE", "constants={\"NAME\": VALUE}");
+    let mut help = constant_in_python(help);
     for rule in [Rule::OutOfBounds, Rule::UninitialisedRead] {
         let rule = rule.name();
         help = help.replace(&format!("--allow {rule}"), &format!("allow=[\"{rule}\"]"));
     }
     help
+}
+
+/// `--const N=64` as `constants={"N": 64}`.
+fn constant_in_python(help: &str) -> String {
+    const OPTION: &str = "--const ";
+    let mut out = String::new();
+    let mut rest = help;
+    while let Some(at) = rest.find(OPTION) {
+        let given = &rest[at + OPTION.len()..];
+        let end = given.find(char::is_whitespace).unwrap_or(given.len());
+        out.push_str(&rest[..at]);
+        match given[..end].split_once('=') {
+            Some((name, value)) => out.push_str(&format!("constants={{\"{name}\": {value}}}")),
+            None => out.push_str(&rest[at..at + OPTION.len() + end]),
+        }
+        rest = &given[end..];
+    }
+    out + rest
 }
 
 /// Advice that quotes statements of the text form, with the calls that say the same in Python.

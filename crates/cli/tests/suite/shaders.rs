@@ -468,6 +468,13 @@ fn forms_have_null_where_a_size_is_missing() {
     assert!(form["constants"]["size"].is_null(), "{out}");
     assert!(form["constants"]["by"].is_null(), "{out}");
     assert_eq!(form["args"]["x"], "random(1024, 1)");
+    // What an entry point does not use is none of its inputs.
+    let (out, _) = expect(0, &["inputs", text(&file), "--entry", "plain"]);
+    assert!(!out.contains("constants"), "{out}");
+    let given = ["--entry", "plain", "--const", "by=2"];
+    let (out, _) = expect(0, &[&["inputs", text(&file)], &given[..]].concat());
+    let form: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(form["constants"], serde_json::json!({"by": 2}), "{out}");
     let plain = [
         "run",
         text(&file),
