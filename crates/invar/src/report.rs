@@ -65,7 +65,7 @@ fn groups<'a>(
             group = group.element(Level::NOTE.message(what));
         }
     }
-    for (function, site) in call_chain(calls, diagnostic.span()) {
+    for (function, site) in call_chain(calls, diagnostic) {
         let place = site.source.and_then(|id| sources.get(id.0 as usize));
         let origin = place.map_or_else(String::new, |source| {
             format!(", called at {}:{}", source.name, site.start.line)
@@ -136,10 +136,14 @@ fn snippets<'a>(
         .collect()
 }
 
-/// The inlined calls through which a span was reached, innermost first.
-fn call_chain(calls: &[Call], span: Span) -> Vec<(&str, Span)> {
+/// The inlined calls through which the place of a diagnostic was reached, innermost first.
+fn call_chain<'a>(calls: &'a [Call], diagnostic: &'a Diagnostic) -> Vec<(&'a str, Span)> {
+    let calls = match &diagnostic.calls[..] {
+        [] => calls,
+        brought => brought,
+    };
     let mut chain = Vec::new();
-    let mut at = span.call;
+    let mut at = diagnostic.span().call;
     while let Some(call) = at.and_then(|id| calls.get(id.0 as usize)) {
         chain.push((&*call.function, call.site));
         at = call.site.call;
@@ -199,7 +203,7 @@ pub fn to_json(sources: &[Source], calls: &[Call], all: &[Diagnostic]) -> Json {
                     one["text"] = json!(l.text);
                     one
                 }).collect::<Vec<_>>(),
-                "calls": call_chain(calls, d.span()).into_iter().map(|(function, site)| {
+                "calls": call_chain(calls, d).into_iter().map(|(function, site)| {
                     let mut one = place(site);
                     one["function"] = json!(function);
                     one

@@ -2,11 +2,12 @@
 //!
 //! This module only carries them; rendering with the source lines is the front end's.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
 use crate::rules::Rule;
-use crate::span::Span;
+use crate::span::{Call, CallId, Span};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +40,9 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do, if anything can be said.
     pub help: Option<String>,
+    /// The inlined calls that its places name, if it brings them along, as what is refused before there is a module
+    /// does; else they are the module's.
+    pub calls: Vec<Call>,
 }
 
 impl Diagnostic {
@@ -53,6 +57,7 @@ impl Diagnostic {
                 text: String::new(),
             }],
             help: None,
+            calls: Vec::new(),
         }
     }
 
@@ -87,6 +92,40 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The same with those of these inlined calls that its places name.
+    #[must_use]
+    pub fn bringing(mut self, calls: &[Call]) -> Diagnostic {
+        let mut known = HashMap::new();
+        for label in &mut self.labels {
+            let mut chain = Vec::new();
+            let (mut at, mut outer) = (label.span.call, None);
+            while let Some(id) = at {
+                if let Some(kept) = known.get(&id) {
+                    outer = Some(*kept);
+                    break;
+                }
+                let Some(call) = calls
+                    .get(id.0 as usize)
+                    .filter(|_| chain.len() < calls.len())
+                else {
+                    break;
+                };
+                chain.push((id, call));
+                at = call.site.call;
+            }
+            for (id, call) in chain.into_iter().rev() {
+                let mut call = call.clone();
+                call.site.call = outer;
+                let kept = CallId(self.calls.len() as u32);
+                self.calls.push(call);
+                known.insert(id, kept);
+                outer = Some(kept);
+            }
+            label.span.call = outer;
+        }
         self
     }
 

@@ -204,7 +204,7 @@ impl Shader {
         };
         let (mut module, info, lines) = match checked(&lines, deepest) {
             Ok((module, info)) => (module, info, lines),
-            Err(wrong) => with_halves(text, deepest).ok_or(Diagnostics(vec![wrong.diagnostic]))?,
+            Err(wrong) => with_halves(text, deepest).ok_or(Diagnostics(vec![*wrong.diagnostic]))?,
         };
         for point in &mut module.entry_points {
             flow::without_last_returns(&mut point.function.body);
@@ -355,8 +355,7 @@ impl Shader {
             }
             let (shader, info, lines) = (&self.module, &self.info, &self.lines);
             let (with, resources) =
-                translate::entry(shader, info, &overrides, lines, module, number)
-                    .map_err(without_calls)?;
+                translate::entry(shader, info, &overrides, lines, module, number)?;
             module = with;
             entries.push(Entry {
                 name: point.name.clone(),
@@ -393,7 +392,7 @@ fn sized_by_override(module: &naga::Module, lines: &Lines) -> Option<Diagnostic>
 
 /// What naga says is wrong, and the bytes of the author's text at which it says so.
 struct Wrong {
-    diagnostic: Diagnostic,
+    diagnostic: Box<Diagnostic>,
     places: Vec<usize>,
 }
 
@@ -406,7 +405,10 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
         .map_err(|error| {
             let places = error.labels().filter_map(|(span, _)| lines.byte(span));
             let places: Vec<usize> = places.collect();
-            let one = |diagnostic| Wrong { diagnostic, places };
+            let one = |diagnostic| Wrong {
+                diagnostic: Box::new(diagnostic),
+                places,
+            };
             let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
             let mut labels = error.labels().filter(placed);
             let (span, label) = labels.next().unwrap_or((naga::Span::UNDEFINED, ""));
@@ -440,8 +442,10 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             one(diagnostic)
         })?;
     if let Some(diagnostic) = sized_by_override(&module, lines) {
-        let places = Vec::new();
-        return Err(Wrong { diagnostic, places });
+        return Err(Wrong {
+            diagnostic: Box::new(diagnostic),
+            places: Vec::new(),
+        });
     }
     // Uniformity is the verifier's.
     let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
@@ -480,7 +484,10 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             for (span, label) in spans {
                 diagnostic = diagnostic.and(lines.span(*span), label.as_str());
             }
-            Wrong { diagnostic, places }
+            Wrong {
+                diagnostic: Box::new(diagnostic),
+                places,
+            }
         })?;
     Ok((module, info))
 }
@@ -533,16 +540,6 @@ fn with_these(
         }
     }
     None
-}
-
-/// Refusals do not have the module whose calls they would name.
-fn without_calls(Diagnostics(mut all): Diagnostics) -> Diagnostics {
-    for diagnostic in &mut all {
-        for label in &mut diagnostic.labels {
-            label.span.call = None;
-        }
-    }
-    Diagnostics(all)
 }
 
 /// Reads a shader and makes kernels of its compute entry points. Those for which an override without a value

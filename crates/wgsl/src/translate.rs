@@ -141,9 +141,17 @@ pub(crate) fn entry(
         instructions: 0,
         apart: false,
     };
-    let resources = t.kernel(entry).map_err(|error| Diagnostics(vec![error]))?;
+    // What is refused does not have the module whose calls it names.
+    let resources = t.kernel(entry).map_err(|error| {
+        let error = error.bringing(&t.k.module().calls);
+        Diagnostics(vec![error])
+    })?;
     let apart = t.apart;
-    let mut module = t.k.finish()?;
+    let calls = t.k.module().calls.clone();
+    let mut module = t.k.finish().map_err(|Diagnostics(all)| {
+        let all = all.into_iter().map(|error| error.bringing(&calls));
+        Diagnostics(all.collect())
+    })?;
     if let Some(kernel) = module.kernels.pop() {
         let mut kernel = crate::simplify::simplified(&module, kernel);
         kernel.active_collectives = apart && needs_active(&module, &kernel);

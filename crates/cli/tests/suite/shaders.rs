@@ -489,6 +489,38 @@ fn forms_have_null_where_a_size_is_missing() {
     assert!(out.contains("x = [2.0, 2.0, 2.0, 2.0]"), "{out}{err}");
 }
 
+const SHADES: &str = "\
+@group(0) @binding(0) var t: texture_2d<f32>;
+@group(0) @binding(1) var s: sampler;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
+fn shade(uv: vec2f) -> vec4f {
+  return textureSample(t, s, uv);
+}
+@compute @workgroup_size(4)
+fn shaded(@builtin(global_invocation_id) g: vec3u) {
+  y[g.x] = shade(vec2f(f32(g.x) / 4.0, 0.0));
+}
+";
+
+#[test]
+fn a_refusal_in_a_function_names_the_call() {
+    let folder = Folder::new();
+    let file = folder.file("shades.wgsl", SHADES);
+    let (_, err) = expect(1, &["print", text(&file)]);
+    assert!(err.contains("shades.wgsl:5:10"), "{err}");
+    assert!(err.contains("note: in `shade`, called at "), "{err}");
+    assert!(err.contains("shades.wgsl:9\n"), "{err}");
+    let json = ["check", text(&file), "--groups", "1", "--json"];
+    let (out, _) = expect(1, &json);
+    let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let call = &found["results"][0]["diagnostics"][0]["calls"][0];
+    assert_eq!(
+        (&call["function"], &call["line"]),
+        (&"shade".into(), &9.into()),
+        "{out}"
+    );
+}
+
 const ROUNDS: &str = "\
 @group(0) @binding(0) var<storage, read_write> x: array<u32>;
 @compute @workgroup_size(64)

@@ -125,6 +125,39 @@ fn mistakes_are_told_with_their_line() {
     }
 }
 
+/// As findings do, a refusal says by which calls it was reached.
+#[test]
+fn refusals_name_the_calls_that_lead_to_them() {
+    let text = "
+        @group(0) @binding(0) var picture: texture_2d<f32>;
+        @group(0) @binding(1) var how: sampler;
+        fn inner(x: f32) -> f32 {
+            return textureSample(picture, how, vec2f(x)).x;
+        }
+        fn fine(x: f32) -> f32 { return x; }
+        fn outer(x: f32) -> f32 {
+            return fine(x) + inner(x);
+        }
+        @compute @workgroup_size(1) fn main() { let x = outer(fine(0.5)); }
+        @compute @workgroup_size(1) fn derives() { let x = dpdx(fine(0.5)); }";
+    let shader = Shader::parse("calls.wgsl", text).expect("a shader");
+    let calls = |entry: &str| {
+        let Err(Diagnostics(all)) = shader.kernels(Some(entry), &[]) else {
+            panic!("{entry} was taken");
+        };
+        let (mut chain, mut at) = (Vec::new(), all[0].span().call);
+        while let Some(id) = at {
+            let call = &all[0].calls[id.0 as usize];
+            chain.push((call.function.to_string(), call.site.start.line));
+            at = call.site.call;
+        }
+        (all[0].calls.len(), chain)
+    };
+    let expected = [("inner", 9), ("outer", 11)].map(|(name, line)| (name.to_string(), line));
+    assert_eq!(calls("main"), (2, expected.to_vec()));
+    assert_eq!(calls("derives"), (0, Vec::new()));
+}
+
 /// Naga has one block where the standard has two: the refusal says so, where that is why.
 #[test]
 fn a_name_that_continuing_has_again_is_refused_with_the_reason() {
