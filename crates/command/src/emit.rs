@@ -105,9 +105,11 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         constants: &args.constants,
         with: Some(&args.with),
     };
-    let Some(module) = input::module(&args.file, loaded, asked)? else {
+    let Some(read) = input::read(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
     };
+    read.one_of_all(&args.file)?;
+    let module = read.module;
     let sources = module.sources.clone();
     let calls = module.calls.clone();
     let refused = |Diagnostics(all): Diagnostics| -> Result<Verdict, Refusal> {

@@ -7,12 +7,12 @@ use clap::Args;
 use invar::{Capabilities, Device, report};
 use invar_ir::diagnostic::path_text;
 use invar_ir::ops::{Accuracy, Meaning, Signature};
-use invar_ir::{Op, Rule, Scalar};
+use invar_ir::{Diagnostics, Op, Rule, Scalar};
 use invar_texture::{MAX_EXTENT, MAX_TEXELS};
 use serde_json::json;
 
 use crate::options::usage;
-use crate::{Loaded, Machine, Refusal, Verdict, input, read, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, read, say, show};
 
 #[derive(Args)]
 pub struct PrintArgs {
@@ -67,12 +67,13 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         constants: &args.constants,
         with: Some(&args.with),
     };
-    let Some(module) = input::module(&args.file, loaded, asked)? else {
+    let Some(read) = input::read(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
     };
+    let refused = read.refused;
     let module = match &args.kernel {
-        Some(name) => only(module, name)?,
-        None => module,
+        Some(name) => only(read.module, name)?,
+        None => read.module,
     };
     match &args.binary {
         None => show(module.to_string().trim_end()),
@@ -87,7 +88,14 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             destination.write(&[&invar_ir::binary::encode(&module)])?;
         }
     }
-    Ok(Verdict::Clean)
+    for (name, Diagnostics(why)) in &refused {
+        let text = report::render_for(&module, why, input::style());
+        say(&format!("`{name}` is left out:\n{}", text.trim_end()));
+    }
+    Ok(match refused.is_empty() {
+        true => Verdict::Clean,
+        false => Verdict::Errors,
+    })
 }
 
 pub fn explain(args: &ExplainArgs) -> Result<Verdict, Refusal> {

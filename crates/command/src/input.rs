@@ -8,7 +8,7 @@ use crate::read::{Asked, Read};
 use crate::{Loaded, Refusal, metal, say, shader};
 use invar::report::{self, Style};
 use invar_ir::diagnostic::path_text;
-use invar_ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
+use invar_ir::{Diagnostic, Diagnostics, Source, binary, text};
 
 /// A module, or what is wrong with its text.
 pub type Parsed = Result<Read, (Vec<Source>, Vec<Diagnostic>)>;
@@ -70,9 +70,9 @@ fn is_python(file: &Path) -> bool {
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// As [`parsed`], with errors reported: `None`.
-pub fn module(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Option<Module>, Refusal> {
+pub fn read(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Option<Read>, Refusal> {
     match parsed(file, loaded, asked)? {
-        Ok(read) => Ok(Some(read.module)),
+        Ok(read) => Ok(Some(read)),
         Err((sources, all)) => {
             say(report::render(&sources, &[], &all, style()).trim_end());
             Ok(None)

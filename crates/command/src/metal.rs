@@ -58,6 +58,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
                 module: kernels.module,
                 entries: kernels.entries,
                 lints: Vec::new(),
+                refused: Vec::new(),
             }))
         }
     }

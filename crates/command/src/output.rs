@@ -2,7 +2,7 @@
 
 use invar::report;
 use invar_ir::print::Printed;
-use invar_ir::{Call, Diagnostic, Severity, Source};
+use invar_ir::{Call, Diagnostic, Diagnostics, Severity, Source};
 use serde_json::{Value as Json, json};
 
 use crate::plan::{Inputs, Plan};
@@ -24,9 +24,13 @@ pub struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// For the runs of a plan; says which kernels have none.
+    /// For the runs of a plan; says which kernels have none, and which entry points are refused.
     pub fn new<'a>(inputs: &'a Inputs, plan: &Plan) -> Output<'a> {
         let mut output = Output::of(inputs, plan.sources.clone(), plan.calls.clone());
+        for (name, Diagnostics(why)) in &plan.refused {
+            let closing = format!("refused @{name}");
+            output.result(name, why, &closing, json!({"refused": true}));
+        }
         for kernel in &plan.without_runs {
             let file = &inputs.file;
             let (line, sizes) = (shader::run_line(file), shader::size_options(file));

@@ -21,7 +21,7 @@ use invar_wgsl::Entry;
 
 use crate::npy::{self, Array};
 use crate::options::{duration, shorten, simdgroup_size, size, split, usage};
-use crate::read::Asked;
+use crate::read::{Asked, Read};
 use crate::{Loaded, Machine, Refusal, input, picture, shader};
 
 #[derive(Args)]
@@ -83,6 +83,8 @@ pub struct Plan {
     pub entries: Vec<Entry>,
     /// What a shader's own language has browsers refuse.
     pub lints: Vec<Diagnostic>,
+    /// Entry points of a shader of which no kernel can be made, and why.
+    pub refused: Vec<(String, Diagnostics)>,
     /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
     pub without_runs: Vec<String>,
     /// The file that was read.
@@ -107,18 +109,8 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         constants: &inputs.constants,
         with: Some(&inputs.with),
     };
-    let (sources, calls, module, entries, lints) = match input::parsed(&inputs.file, loaded, asked)?
-    {
-        Ok(read) => {
-            let module = read.module;
-            (
-                module.sources.clone(),
-                module.calls.clone(),
-                module,
-                read.entries,
-                read.lints,
-            )
-        }
+    let read = match input::parsed(&inputs.file, loaded, asked)? {
+        Ok(read) => read,
         Err((sources, diagnostics)) => {
             return Ok(Planned::Invalid {
                 sources,
@@ -127,6 +119,14 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             });
         }
     };
+    let (sources, calls) = (read.module.sources.clone(), read.module.calls.clone());
+    let is_one = read.one_of_all(&inputs.file);
+    let Read {
+        module,
+        entries,
+        lints,
+        refused,
+    } = read;
     let module = match verify(module) {
         Ok(module) => module,
         Err(Diagnostics(diagnostics)) => {
@@ -161,8 +161,20 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             cases.retain(|c| c.kernel.name == *name);
             programs.clear();
         }
+        // What is refused is told by itself.
+        let is_made = |case: &RunCase| refused.iter().all(|(name, _)| *name != case.kernel.name);
+        cases.retain(is_made);
+        programs.retain(|p| p.passes.iter().all(|pass| is_made(&pass.case)));
         if cases.is_empty() && programs.is_empty() {
-            return Err(no_run_line(&module, inputs));
+            if refused.is_empty() {
+                return Err(no_run_line(&module, inputs));
+            }
+            let all = refused.into_iter().flat_map(|(_, Diagnostics(why))| why);
+            return Ok(Planned::Invalid {
+                sources,
+                calls,
+                diagnostics: all.collect(),
+            });
         }
         let passes = programs.iter_mut().flat_map(|p| &mut p.passes);
         for case in cases.iter_mut().chain(passes.map(|p| &mut p.case)) {
@@ -187,11 +199,13 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             programs,
             entries,
             lints,
+            refused,
             without_runs,
             file: inputs.file.clone(),
             folder,
         })));
     }
+    is_one?;
     let case = command_line_case(&module, inputs, &entries)?;
     Ok(Planned::Ready(Box::new(Plan {
         module,
@@ -201,6 +215,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         programs: Vec::new(),
         entries,
         lints,
+        refused,
         without_runs: Vec::new(),
         file: inputs.file.clone(),
         folder: PathBuf::new(),

@@ -50,13 +50,19 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         constants: &args.constants,
         with: Some(&args.with),
     };
-    let (mut module, entries) = match input::parsed(&args.file, loaded, asked)? {
-        Ok(read) => (read.module, read.entries),
+    let read = match input::parsed(&args.file, loaded, asked)? {
+        Ok(read) => read,
         Err((sources, all)) => {
             say(report::render(&sources, &[], &all, input::style()).trim_end());
             return Ok(Verdict::Errors);
         }
     };
+    let read::Read {
+        mut module,
+        entries,
+        refused: left_out,
+        ..
+    } = read;
     // A dispatch of a browser is of whole workgroups.
     if shader::is_shader(&args.file) {
         invar_prove::with_whole_threadgroups(&mut module);
@@ -104,6 +110,16 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let mut verdict = Verdict::Clean;
     let mut told = Vec::new();
     let mut written = Vec::new();
+    for (name, Diagnostics(why)) in &left_out {
+        verdict = Verdict::Errors;
+        if args.machine.json {
+            let why = report::to_json(&module.sources, &module.calls, why);
+            told.push(json!({ "kernel": name, "verdict": "refused", "diagnostics": why }));
+        } else {
+            refused(&module, why)?;
+            show(&format!("@{name}: refused"));
+        }
+    }
     for kernel in chosen {
         let found = one(&module, kernel, &cases, certificates.as_deref())?;
         let Some(mut report) = found else {

@@ -1,9 +1,12 @@
 //! A module that was read, and what is asked of a source when it is.
 
-use invar_ir::{Diagnostic, Module};
+use std::path::Path;
+
+use invar_ir::diagnostic::path_text;
+use invar_ir::{Diagnostic, Diagnostics, Module};
 use invar_wgsl::Entry;
 
-use crate::metal;
+use crate::{Refusal, metal};
 
 /// A module that was read.
 pub struct Read {
@@ -12,6 +15,28 @@ pub struct Read {
     pub entries: Vec<Entry>,
     /// What a shader's own language has browsers refuse.
     pub lints: Vec<Diagnostic>,
+    /// The entry points of a shader of which no kernel can be made, and why.
+    pub refused: Vec<(String, Diagnostics)>,
+}
+
+impl Read {
+    /// Refuses to choose the only kernel that can be made of a shader that has others.
+    ///
+    /// # Errors
+    /// The names of all.
+    pub fn one_of_all(&self, file: &Path) -> Result<(), Refusal> {
+        if self.refused.is_empty() {
+            return Ok(());
+        }
+        let made = self.module.kernels.iter().map(|k| &*k.name);
+        let others = self.refused.iter().map(|(name, _)| &**name);
+        let names: Vec<String> = made.chain(others).map(|n| format!("`{n}`")).collect();
+        Err(Refusal(format!(
+            "{} has several kernels: say which with --kernel: {}",
+            path_text(file),
+            names.join(", ")
+        )))
+    }
 }
 
 impl From<Module> for Read {
@@ -20,6 +45,7 @@ impl From<Module> for Read {
             entries: invar_wgsl::entries(&module),
             module,
             lints: Vec::new(),
+            refused: Vec::new(),
         }
     }
 }

@@ -115,6 +115,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
             module: kernels.module,
             entries: kernels.entries,
             lints,
+            refused: kernels.refused,
         })),
     }
 }
@@ -676,6 +677,7 @@ fn read_one(
             return Ok(None);
         }
     };
+    read.one_of_all(&args.file)?;
     let [entry] = &read.entries[..] else {
         let names: Vec<String> = read
             .entries

@@ -97,6 +97,8 @@ pub struct Kernels {
     pub module: Module,
     /// The entry points, in the order of the module's kernels.
     pub entries: Vec<Entry>,
+    /// The entry points of which no kernel can be made, by their names, and why: where all were asked for.
+    pub refused: Vec<(String, Diagnostics)>,
 }
 
 /// What the kernels of a module use of the host, by what it binds where: of a module that a shader's kernels were
@@ -284,7 +286,7 @@ impl Shader {
     }
 
     /// Makes kernels of the compute entry points, or of the one of that name, with these values of
-    /// overrides.
+    /// overrides. Of all of them, those that cannot be made are left out, and [`Kernels::refused`] says why.
     ///
     /// ```
     /// let text = "
@@ -301,7 +303,7 @@ impl Shader {
     ///
     /// # Errors
     /// There is no such entry point; something in it is not supported, with its line; an override
-    /// has no value that it needs.
+    /// has no value that it needs. Where all are asked for: what is wrong with each, if none can be made.
     pub fn kernels(
         &self,
         entry: Option<&str>,
@@ -312,8 +314,10 @@ impl Shader {
         {
             return Err(Diagnostics(vec![self.without(entry)]));
         }
-        let asked = |name: &str| entry.is_none_or(|entry| entry == name);
-        with_room(self.stack_bytes, || self.translated(&asked, overrides))
+        with_room(self.stack_bytes, || match entry {
+            Some(entry) => self.translated(&|name| name == entry, overrides),
+            None => self.possible(overrides),
+        })
     }
 
     /// There is no such entry point.
@@ -334,15 +338,66 @@ impl Shader {
         Diagnostic::error(Rule::NoKernel, self.lines.beginning(), message)
     }
 
+    /// The kernels that can be made.
+    fn possible(&self, overrides: &[(String, f64)]) -> Result<Kernels, Diagnostics> {
+        let has_values = |name: &str| {
+            let used = self.used(&|other| other == name);
+            Overrides::new(&self.module, &self.lines, overrides, &used).map(|_| ())
+        };
+        let (mut known, mut refused) = (HashSet::new(), Vec::new());
+        for name in self.entries() {
+            match has_values(name) {
+                Ok(()) => _ = known.insert(name),
+                Err(error) => refused.push((name.to_string(), Diagnostics(vec![error]))),
+            }
+        }
+        if known.is_empty() && refused.is_empty() {
+            return Err(Diagnostics(vec![self.without_any()]));
+        }
+        let made = self.made(&|name| known.contains(name), overrides, &mut |name, why| {
+            refused.push((name.to_string(), why));
+            Ok(())
+        })?;
+        if made.entries.is_empty() {
+            let mut all = Vec::new();
+            for error in refused.into_iter().flat_map(|(_, Diagnostics(why))| why) {
+                // What is wrong with what they share is one thing.
+                if !all.contains(&error) {
+                    all.push(error);
+                }
+            }
+            return Err(Diagnostics(all));
+        }
+        let place = |name: &str| self.entries().position(|entry| entry == name);
+        refused.sort_by_key(|(name, _)| place(name));
+        Ok(Kernels { refused, ..made })
+    }
+
+    /// The kernels that are asked for, all of which have to be possible.
     fn translated(
         &self,
         asked: &dyn Fn(&str) -> bool,
         overrides: &[(String, f64)],
     ) -> Result<Kernels, Diagnostics> {
-        let one = |d: Diagnostic| Diagnostics(vec![d]);
+        let made = self.made(asked, overrides, &mut |_, why| Err(why))?;
+        match made.entries.is_empty() {
+            true => Err(Diagnostics(vec![self.without_any()])),
+            false => Ok(made),
+        }
+    }
+
+    /// The kernels that are asked for, but for those whose refusal the caller takes.
+    fn made(
+        &self,
+        asked: &dyn Fn(&str) -> bool,
+        overrides: &[(String, f64)],
+        refused: &mut dyn FnMut(&str, Diagnostics) -> Result<(), Diagnostics>,
+    ) -> Result<Kernels, Diagnostics> {
         let used = self.used(asked);
-        let (overrides, constants) =
-            Overrides::new(&self.module, &self.lines, overrides, &used).map_err(one)?;
+        let (overrides, constants) = Overrides::new(&self.module, &self.lines, overrides, &used)
+            .map_err(|error| Diagnostics(vec![error]))?;
+        // What kernels share, and the kernels apart from it: it is copied for each, should that one be refused.
+        let mut kernels = Vec::new();
         let mut module = Module {
             sources: vec![self.source.clone()],
             function_constants: constants,
@@ -354,18 +409,27 @@ impl Shader {
                 continue;
             }
             let (shader, info, lines) = (&self.module, &self.info, &self.lines);
-            let (with, resources) =
-                translate::entry(shader, info, &overrides, lines, module, number)?;
-            module = with;
-            entries.push(Entry {
-                name: point.name.clone(),
-                resources,
-            });
+            let before = module.clone();
+            match translate::entry(shader, info, &overrides, lines, module, number) {
+                Ok((with, resources)) => {
+                    module = with;
+                    kernels.append(&mut module.kernels);
+                    entries.push(Entry {
+                        name: point.name.clone(),
+                        resources,
+                    });
+                }
+                Err(why) => {
+                    module = before;
+                    refused(&point.name, why)?;
+                }
+            }
         }
-        if entries.is_empty() {
-            return Err(one(self.without_any()));
-        }
-        Ok(Kernels { module, entries })
+        Ok(Kernels {
+            module: Module { kernels, ..module },
+            entries,
+            refused: Vec::new(),
+        })
     }
 }
 

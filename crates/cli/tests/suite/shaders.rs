@@ -521,6 +521,60 @@ fn a_refusal_in_a_function_names_the_call() {
     );
 }
 
+/// One entry point that is refused keeps nobody from the others of the file, and is told.
+#[test]
+fn what_is_refused_is_left_out_of_a_file() {
+    let folder = Folder::new();
+    let plain = "@compute @workgroup_size(4)
+fn plain(@builtin(global_invocation_id) g: vec3u) { y[g.x] = vec4f(1.0); }
+";
+    let lines = "// run: @plain(y = zeros(4)) groups(1)
+// run: @shaded(t = texture(rgba8unorm, 4, 4), s = sampler(linear), y = zeros(4)) groups(1)
+";
+    let file = folder.file("two.wgsl", &format!("{SHADES}{plain}"));
+    let with_lines = folder.file("lines.wgsl", &format!("{SHADES}{plain}{lines}"));
+    let (out, err) = expect(1, &["print", text(&file)]);
+    assert!(out.contains("kernel @plain("), "{out}");
+    assert!(!out.contains("kernel @shaded("), "{out}");
+    assert!(
+        err.contains("`shaded` is left out:\nerror[unsupported-feature]"),
+        "{err}"
+    );
+    assert!(err.contains("two.wgsl:5:10"), "{err}");
+    let (_, err) = expect(0, &["print", text(&file), "--entry", "plain"]);
+    assert_eq!(err, "");
+    let proof = ["prove", text(&file)];
+    let (out, _) = expect(1, &proof);
+    assert!(out.contains("@shaded: refused"), "{out}");
+    assert!(out.contains("@plain: "), "{out}");
+    let (out, _) = expect(1, &[&proof[..], &["--json"]].concat());
+    assert!(out.contains("\"verdict\": \"refused\""), "{out}");
+    for command in ["check", "run"] {
+        let (out, err) = expect(1, &[command, text(&with_lines)]);
+        assert!(out.contains("refused @shaded\n"), "{out}");
+        assert!(out.contains("@plain"), "{out}");
+        assert!(err.contains("lines.wgsl:5:10"), "{err}");
+        let (_, err) = expect(0, &[command, text(&with_lines), "--entry", "plain"]);
+        assert_eq!(err, "");
+        // Without anything to run, what is refused is all that there is to say.
+        let (out, err) = expect(1, &[command, text(&file)]);
+        assert_eq!(out, "");
+        assert!(err.contains("two.wgsl:5:10"), "{err}");
+    }
+    // Where one has to be chosen, it is not the one that is left.
+    let target = ["emit", text(&file), "--target", "wgsl"];
+    let options = ["check", text(&file), "--groups", "1"];
+    for command in [&target[..], &options, &["inputs", text(&file)]] {
+        let (_, err) = expect(2, command);
+        assert!(
+            err.contains(
+                "two.wgsl has several kernels: say which with --kernel: `plain`, `shaded`"
+            ),
+            "{err}"
+        );
+    }
+}
+
 const ROUNDS: &str = "\
 @group(0) @binding(0) var<storage, read_write> x: array<u32>;
 @compute @workgroup_size(64)

@@ -298,6 +298,52 @@ fn overrides_that_decide_a_size_need_a_value() {
     }
 }
 
+/// Of all entry points those are made that can be; the others come with what is wrong with each.
+#[test]
+fn of_all_entry_points_those_are_made_that_can_be() {
+    let text = "override n: u32;
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(n) fn sized() { y[0] = 1u; }
+        @compute @workgroup_size(1) fn first() { y[0] = 1u; }
+        fn helper(x: f32) -> f32 { let many = array<f32, 3>(x, x, x); return dpdx(many[u32(x)]); }
+        @compute @workgroup_size(1) fn derives() { y[0] = u32(helper(1.0)); }
+        @compute @workgroup_size(1) fn last() { y[0] = 2u; }";
+    let shader = Shader::parse("all.wgsl", text).expect("a shader");
+    let told = |given: &[(String, f64)]| {
+        let kernels = shader.kernels(None, given).expect("kernels");
+        let names = |k: &invar_wgsl::Kernels| -> Vec<String> {
+            k.entries.iter().map(|e| e.name.clone()).collect()
+        };
+        let made = names(&kernels);
+        let lines = kernels.refused.iter();
+        let lines: Vec<(String, u32)> = lines
+            .map(|(name, why)| (name.clone(), why.0[0].span().start.line))
+            .collect();
+        let module = verify(kernels.module).expect("it is right");
+        let in_module: Vec<&str> = module.kernels.iter().map(|k| &*k.name).collect();
+        assert_eq!(made, in_module);
+        // Nothing of what is refused is left behind.
+        assert!(module.calls.is_empty());
+        (made.join(" "), lines)
+    };
+    let (sized, derives) = (("sized".to_string(), 1), ("derives".to_string(), 5));
+    assert_eq!(
+        told(&[]),
+        ("first last".to_string(), vec![sized, derives.clone()])
+    );
+    let given = [("n".to_string(), 4.0)];
+    assert_eq!(
+        told(&given),
+        ("sized first last".to_string(), vec![derives])
+    );
+    // What is wrong with the values is not of one entry point.
+    let given = [("m".to_string(), 4.0)];
+    let Err(Diagnostics(all)) = shader.kernels(None, &given) else {
+        panic!("there is no `m`");
+    };
+    assert_eq!(all.len(), 1, "{all:?}");
+}
+
 #[test]
 fn calls_that_double_at_every_level_are_refused() {
     let mut text = String::from(
