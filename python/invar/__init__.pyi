@@ -565,7 +565,7 @@ class Kernel:
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
         ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
-        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
+        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``; a shader says those of its own.
         """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -598,7 +598,7 @@ class Specialised:
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
         ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
-        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
+        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``; a shader says those of its own.
         """
 
 def prove(kernel: Kernel | Specialised | LoadedKernel) -> Proof:
@@ -813,7 +813,7 @@ class LoadedKernel:
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
         ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
-        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
+        each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``; a shader says those of its own.
         """
     def dtype(self, name: str) -> np.dtype[Any]:
         """NumPy's type of the elements of a variable, with which arrays for it are made."""

@@ -91,15 +91,16 @@ def source(
     copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
     Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
     ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns. ``"wgsl"`` names the pixel format of
-    each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``.
+    each texture that the kernel writes: ``formats={"dst": "rgba8unorm"}``; a shader says those of its own.
     """
     compiled = self._closed("{}.source(...)")
     if not isinstance(target, str):
         raise ArgumentError(f"source({target!r}): write the target's name, such as \"wgsl\"")
     size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
     named = compiled.named(constants) if constants else []
+    formats = {**(compiled.formats if target == "wgsl" else {}), **(formats or {})}
     try:
-        options = target, size, named, async_copies, matrices, list((formats or {}).items())
+        options = target, size, named, async_copies, matrices, list(formats.items())
         return told(ReportError, compiled.module.source, compiled.name, *options)
     except ValueError as e:
         # The command's option is our keyword.
@@ -114,6 +115,8 @@ class Compiled:
         #: The types of the function constants, by name.
         self.constant_types = dict(constants)
         self._programs = {}
+        #: The pixel formats that a shader demands of the textures that the kernel writes.
+        self.formats = {}
         #: What the trace took from outside: a launch looks whether it is still so.
         self.reads = reads
 

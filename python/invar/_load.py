@@ -206,6 +206,7 @@ class LoadedKernel:
             of_texels = kind in ("texture", "sampler")
             own.append(Param(param, kind, holds if of_texels else _element(holds, structs)))
             own[-1].access = 3 if writes else 1
+        written = {param: writes for param, _kind, writes, _holds in params}
         named = {c: _types.type_named(ty) for c, ty in constants}
         self._compiled = Compiled(name, module, own, None, named)
         steps = {step.name: step for step in self._compiled.steps}
@@ -220,6 +221,8 @@ class LoadedKernel:
             place = None if binding is None else str(binding) if group is None else f"{group}.{binding}"
             mine = [steps[n] for n in names]
             self.params.append(Variable(variable, place, length, mine, head_bytes, format))
+            if format is not None and written[names[0]]:
+                self._compiled.formats[names[0]] = format
 
         #: Launches then take values for it by ``constants=``, and those of overrides when the file is loaded.
         self.has_variable_constants = any(v.name == "constants" for v in self.params)

@@ -395,6 +395,10 @@ fn half(@builtin(global_invocation_id) id: vec3u) {
         "how (0.1): sampler",
         "dst (0.2): texture2d f32 write",
     ]
+    # The shader says the format; an argument wins over it.
+    assert "texture_storage_2d<rgba8unorm, write>" in kernel.source("wgsl")
+    assert "texture_storage_2d<rgba16float, write>" in kernel.source("wgsl", formats={"dst": "rgba16float"})
+    assert "texture2d" in kernel.source("msl")
     src = iv.Texture(np.array([[[10, 0, 0, 255], [30, 0, 8, 255]]], np.uint8), "rgba8unorm")
     dst = iv.Texture.zeros((1, 1), "rgba8unorm")
     for device in ("cpu", "checked"):

@@ -39,7 +39,8 @@ pub struct EmitArgs {
     /// What simdgroup matrices are in WGSL.
     #[arg(long, value_name = "WHAT", default_value = "expanded", value_parser = matrices())]
     matrices: Matrices,
-    /// The pixel format of a texture that the kernel writes, for wgsl: dst=rgba8unorm (repeatable).
+    /// The pixel format of a texture that the kernel writes, for wgsl: dst=rgba8unorm (repeatable). A shader says
+    /// those of its own.
     #[arg(long = "format", value_name = "NAME=FORMAT", value_parser = format)]
     formats: Vec<(String, PixelFormat)>,
     /// Prove first in which launches every access is in bounds, as `invar prove` does, and write no guards if there
@@ -109,7 +110,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         return Ok(Verdict::Errors);
     };
     read.one_of_all(&args.file)?;
-    let module = read.module;
+    let (module, entries) = (read.module, read.entries);
     let sources = module.sources.clone();
     let calls = module.calls.clone();
     let refused = |Diagnostics(all): Diagnostics| -> Result<Verdict, Refusal> {
@@ -134,13 +135,17 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         return Err(Refusal(plan::are_missing("print a kernel", &missing)));
     }
     let kernel = plan::the_kernel(&module, &args.file, args.kernel.as_deref())?;
+    let mut formats = args.formats.clone();
+    if args.target == Target::Wgsl {
+        formats.extend(shader::formats(&entries, kernel, &formats));
+    }
     let options = Options {
         threadgroup_size: args.threadgroup,
         constants,
         processor: args.processor.clone(),
         async_copies: args.async_copies,
         matrices: args.matrices,
-        formats: args.formats.clone(),
+        formats,
         prove: args.prove,
     };
     match invar::emit::emit(&module, &kernel.name, args.target, &options) {

@@ -213,6 +213,25 @@ fn resource<'a>(
     Ok(found)
 }
 
+/// The formats that a shader demands of the textures that a kernel writes, but for those that are given.
+pub fn formats(
+    entries: &[Entry],
+    kernel: &Kernel,
+    given: &[(String, PixelFormat)],
+) -> Vec<(String, PixelFormat)> {
+    let is_open = |name: &str| {
+        let param = kernel.params.iter().find(|p| *p.name == *name);
+        let writes = param.is_some_and(|p| match &p.kind {
+            ParamKind::Texture(texture) => texture.access.memory().can_write(),
+            _no_texture => false,
+        });
+        writes && given.iter().all(|(known, _)| *known != *name)
+    };
+    let resources = of_kernel(entries, &kernel.name).filter_map(|r| Some((r, r.format?)));
+    let all = resources.flat_map(|(r, format)| r.params.iter().map(move |p| (p.clone(), format)));
+    all.filter(|(name, _)| is_open(name)).collect()
+}
+
 /// The parameters that hold what `--out` names; of a variable that ends in an array of no fixed length both.
 pub fn params(entries: &[Entry], kernel: &str, name: &str) -> Result<Vec<String>, Refusal> {
     let found = resource("--out", entries, kernel, name)?;

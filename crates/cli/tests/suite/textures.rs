@@ -537,3 +537,37 @@ fn names_of_files_in_a_texture_need_no_quotes() {
         assert!(err.contains(why), "{said}: {err}");
     }
 }
+
+/// A shader says the format of a storage texture; an option says another.
+#[test]
+fn code_has_the_formats_that_a_shader_says() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "draws.wgsl",
+        "@group(0) @binding(0) var dst: texture_storage_2d<rgba16float, write>;
+        @group(0) @binding(1) var src: texture_storage_2d<r32uint, read>;
+        @compute @workgroup_size(8, 8)
+        fn draws(@builtin(global_invocation_id) g: vec3u) {
+            textureStore(dst, g.xy, vec4f(f32(textureLoad(src, g.xy).x)));
+        }",
+    );
+    let emit = ["emit", text(&file), "--target", "wgsl"];
+    let (out, _) = expect(0, &emit);
+    assert!(
+        out.contains("texture_storage_2d<rgba16float, write>"),
+        "{out}"
+    );
+    let other = ["--format", "dst=rgba8unorm"];
+    let (out, _) = expect(0, &[&emit[..], &other].concat());
+    assert!(
+        out.contains("texture_storage_2d<rgba8unorm, write>"),
+        "{out}"
+    );
+    let again = folder.file("again.wgsl", &out);
+    expect(0, &["print", text(&again)]);
+    expect(0, &["emit", text(&file), "--target", "msl"]);
+    let (printed, _) = expect(0, &["print", text(&file)]);
+    let printed = folder.file("draws.inv", &printed);
+    let (_, err) = expect(1, &["emit", text(&printed), "--target", "wgsl"]);
+    assert!(err.contains("such as dst=rgba8unorm"), "{err}");
+}
