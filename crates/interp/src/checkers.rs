@@ -102,7 +102,7 @@ impl Observer for OutOfBoundsAccesses {
                     name,
                     imageblock: Some([width, height]),
                     ..
-                }) if event.what == "element" => format!(
+                }) if event.within.is_none() => format!(
                     "{thread} {} outside of imageblock `{name}`, which is {width} by {height}",
                     if event.load { "reads" } else { "writes" },
                 ),
@@ -111,7 +111,12 @@ impl Observer for OutOfBoundsAccesses {
                     if event.load { "reads" } else { "writes" },
                     event.what,
                     event.index,
-                    object.name,
+                    match event.within {
+                        Some((element, inside)) => {
+                            format!("{}{inside}", object.element_name(element))
+                        }
+                        None => object.name.clone(),
+                    },
                     event.length,
                 ),
                 None => format!(

@@ -15,6 +15,7 @@ use invar_ir::{
     Value, Width,
 };
 
+use crate::objects::push_field;
 use crate::observe::{SiteInfo, SiteKind};
 use crate::program::{
     Access, Code, Column, Copy, Counter, Index, Lanes, MatrixAccess, Move, Moves, Object, ObjectId,
@@ -1035,29 +1036,39 @@ impl Compiler<'_> {
         let mut at = self.element_of(place.memory);
         let (mut offset_bytes, mut offset_locations) = (0, 0);
         let mut path = Vec::new();
+        let mut fields = String::new();
         for step in &place.path {
             at = match (step, at) {
                 (Step::Field(field), ElementType::Struct(id)) => {
                     let place = self.layouts.field(id, *field).unwrap_or_default();
                     offset_bytes += place.offset_bytes;
                     offset_locations += place.offset_locations;
-                    structs[id.0 as usize].fields[*field as usize].1.clone()
+                    let def = &structs[id.0 as usize];
+                    let (name, inner) = &def.fields[*field as usize];
+                    push_field(def, name, &mut fields);
+                    inner.clone()
                 }
                 (Step::Index(index), outer) => {
-                    let (part, count) = match outer {
-                        ElementType::Array(element, count) => ((*element).clone(), count),
-                        ElementType::Value(Type::Vector(scalar, n)) => (scalar.into(), n.into()),
+                    let (what, part, count) = match outer {
+                        ElementType::Array(element, count) => {
+                            ("element", (*element).clone(), count)
+                        }
+                        ElementType::Value(Type::Vector(scalar, n)) => {
+                            ("component", scalar.into(), n.into())
+                        }
                         ElementType::Value(Type::Matrix {
                             scalar,
                             columns,
                             rows,
-                        }) => (Type::Vector(scalar, rows).into(), columns.into()),
+                        }) => ("column", Type::Vector(scalar, rows).into(), columns.into()),
                         ElementType::Value(_) | ElementType::Struct(_) => {
                             unreachable!("the verifier keeps out a path that indexes nothing")
                         }
                     };
                     let extent = self.layouts.extent(&part);
                     path.push(PathIndex {
+                        what,
+                        fields: std::mem::take(&mut fields).into(),
                         index: self.index(*index),
                         count: count.into(),
                         bytes: extent.map_or(0, |e| e.size_bytes),

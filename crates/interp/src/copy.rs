@@ -139,6 +139,7 @@ impl Run<'_, '_, '_> {
             index,
             length: self.lengths[object as usize],
             what: "element",
+            within: None,
         };
         for observer in self.observers.iter_mut() {
             observer.out_of_bounds(&event);

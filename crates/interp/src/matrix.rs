@@ -100,6 +100,7 @@ impl Run<'_, '_, '_> {
                 index: *outside,
                 length,
                 what: "element",
+                within: None,
             };
             for observer in self.observers.iter_mut() {
                 observer.out_of_bounds(&event);

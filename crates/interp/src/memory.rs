@@ -318,16 +318,21 @@ impl Run<'_, '_, '_> {
             index,
             length,
             what: "element",
+            within: None,
         };
+        let mut within = String::new();
         if (0..i128::from(length)).contains(&index) {
             for step in &access.path {
-                let index = value(step.index);
-                if !(0..i128::from(step.count)).contains(&index) {
-                    event.index = index;
+                let inner = value(step.index);
+                within.push_str(&step.fields);
+                if !(0..i128::from(step.count)).contains(&inner) {
+                    event.index = inner;
                     event.length = step.count;
-                    event.what = "part";
+                    event.what = step.what;
+                    event.within = Some((index as u64, &within));
                     break;
                 }
+                within.push_str(&format!("[{inner}]"));
             }
         }
         for observer in self.observers.iter_mut() {
@@ -414,7 +419,8 @@ impl Run<'_, '_, '_> {
             count: outside.count_ones().into(),
             index: value(lane as usize),
             length: parts.into(),
-            what: "part",
+            what: "component",
+            within: None,
         };
         for observer in self.observers.iter_mut() {
             observer.out_of_bounds(&event);

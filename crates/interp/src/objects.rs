@@ -1,6 +1,6 @@
 //! How memory objects and their locations are called in messages.
 
-use invar_ir::{AddressSpace, ElementType, Kernel, Memory, Module, ParamKind, Type};
+use invar_ir::{AddressSpace, ElementType, Kernel, Memory, Module, ParamKind, StructDef, Type};
 
 use crate::dispatch::Arg;
 use crate::observe::ObjectInfo;
@@ -90,9 +90,22 @@ fn name_parts(module: &Module, element: &ElementType, prefix: &str, out: &mut Ve
             }
         }
         ElementType::Struct(id) => {
-            for (name, field) in &module.structs[id.0 as usize].fields {
-                name_parts(module, field, &format!("{prefix}.{name}"), out);
+            let def = &module.structs[id.0 as usize];
+            for (name, field) in &def.fields {
+                let mut prefix = prefix.to_string();
+                push_field(def, name, &mut prefix);
+                name_parts(module, field, &prefix, out);
             }
         }
     }
+}
+
+/// Goes on with a field, as an author writes it: a vector of 3 that takes the place of 4 in a shader is a struct, of
+/// which nobody there knows.
+pub(crate) fn push_field(def: &StructDef, name: &str, path: &mut String) {
+    if def.name.starts_with("vec3.") && name == "v" {
+        return;
+    }
+    path.push('.');
+    path.push_str(name);
 }

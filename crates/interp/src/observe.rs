@@ -106,24 +106,20 @@ impl ObjectInfo {
         let element = location / self.element_locations.max(1);
         let part = (location % self.element_locations.max(1)) as usize;
         let part = self.parts.get(part).map_or("", String::as_str);
+        format!("{}{part}", self.element_name(element))
+    }
+
+    /// How an element is called: `x[17]`, of a texture or an imageblock `image[3, 4]`.
+    pub fn element_name(&self, element: u64) -> String {
         match (self.texture, self.imageblock) {
             (Some((dimension, shape)), _) => {
-                format!(
-                    "{}{}{part}",
-                    self.name,
-                    texel_name(dimension, shape, element)
-                )
+                format!("{}{}", self.name, texel_name(dimension, shape, element))
             }
             (None, Some([width, _])) => {
                 let width = u64::from(width.max(1));
-                format!(
-                    "{}[{}, {}]{part}",
-                    self.name,
-                    element % width,
-                    element / width
-                )
+                format!("{}[{}, {}]", self.name, element % width, element / width)
             }
-            (None, None) => format!("{}[{element}]{part}", self.name),
+            (None, None) => format!("{}[{element}]", self.name),
         }
     }
 }
@@ -249,8 +245,10 @@ pub struct OutOfBounds<'a> {
     pub index: i128,
     /// How many elements, array elements, components or columns there are.
     pub length: u64,
-    /// What the index counts: `element`, `array element`, `component`.
+    /// What the index counts: `element`, `component`, `column`.
     pub what: &'a str,
+    /// The element of the object in which it counts them, and where in that: `.position`.
+    pub within: Option<(u64, &'a str)>,
 }
 
 /// Lanes whose offset in bytes is not a multiple of the width that is accessed there.

@@ -98,8 +98,11 @@ pub(crate) enum Slot {
 }
 
 /// A dynamic step of a path: an array's element, a vector's component, a matrix's column.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PathIndex {
+    /// What it counts, and the fields before it, for messages: `element` of `.position`.
+    pub what: &'static str,
+    pub fields: Box<str>,
     pub index: Index,
     pub count: u64,
     pub bytes: u64,

@@ -349,6 +349,7 @@ impl Run<'_, '_, '_> {
             index,
             length: length.into(),
             what,
+            within: None,
         };
         for observer in self.observers.iter_mut() {
             observer.out_of_bounds(&event);
