@@ -19,8 +19,8 @@ use serde_json::{Value as Json, json};
 
 use crate::files::Destination;
 use crate::npy::{self, Array};
-use crate::options::split;
-use crate::output::{Output, count, refused, time};
+use crate::options::{count, split};
+use crate::output::{Output, refused, time};
 use crate::place::Place;
 use crate::plan::{Inputs, Plan, Planned, bound, no_parameter, options, plan, usage_or_findings};
 use crate::preview::previews;

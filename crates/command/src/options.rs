@@ -84,3 +84,12 @@ pub fn usage(all: Vec<Diagnostic>) -> Refusal {
         .collect();
     Refusal(sentences.join("\n"))
 }
+
+/// So many of something, in words.
+pub fn count(n: usize, what: &str) -> String {
+    match n {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}

@@ -5,6 +5,7 @@ use invar_ir::print::Printed;
 use invar_ir::{Call, Diagnostic, Diagnostics, Severity, Source};
 use serde_json::{Value as Json, json};
 
+use crate::options::count;
 use crate::plan::{Inputs, Plan};
 use crate::{Refusal, Verdict, input, say, shader, show};
 
@@ -144,14 +145,6 @@ impl Output<'_> {
         } else {
             Verdict::Clean
         })
-    }
-}
-
-pub fn count(n: usize, what: &str) -> String {
-    match n {
-        0 => format!("no {what}s"),
-        1 => format!("1 {what}"),
-        n => format!("{n} {what}s"),
     }
 }
 

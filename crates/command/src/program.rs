@@ -14,7 +14,8 @@ use crate::bench::{BenchArgs, bench_one};
 use crate::execute::{
     CheckArgs, Proofs, RunArgs, Written, check_one, missed_of, numbers, outs_of, write_out,
 };
-use crate::output::{Output, count, time};
+use crate::options::count;
+use crate::output::{Output, time};
 use crate::place::{Place, asks_for_reference, room_for_reference};
 use crate::plan::{Plan, usage_or_findings};
 use crate::{Refusal, shader};

@@ -19,7 +19,7 @@ use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
-use crate::options::{size, split, usage};
+use crate::options::{count, size, split, usage};
 use crate::plan::Inputs;
 use crate::read::{Asked, Read};
 use crate::{Loaded, Refusal, Verdict, files, input, metal, say, show};
@@ -350,9 +350,10 @@ pub fn by_field(
         }
         if slots.len() != given.len() {
             return Err(refuse(format!(
-                "`{field}` has {} values, and this is {}",
-                slots.len(),
-                given.len()
+                "`{field}` has {}, and {} {} given",
+                count(slots.len(), "value"),
+                given.len(),
+                if given.len() == 1 { "is" } else { "are" },
             )));
         }
         for (slot, value) in slots.into_iter().zip(given) {
@@ -513,9 +514,9 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
         let found = bound.args[at].bytes().len() as u64 / size;
         if found != u64::from(wanted) {
             return Err(Refusal(format!(
-                "argument for `{}`: the variable has {wanted} element{} of {size} bytes, and this is {found}",
+                "argument for `{}`: the variable has {} of {size} bytes, and the argument has {found}",
                 resource.name,
-                if wanted == 1 { "" } else { "s" },
+                count(wanted as usize, "element"),
             )));
         }
     }

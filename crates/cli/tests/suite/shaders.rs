@@ -165,6 +165,21 @@ fn what_does_not_fit_is_told_by_the_shaders_names() {
     let args = ["--arg", "list=[1.5]", "--arg", "list.items=zeros(1)"];
     let (_, err) = expect(2, &[&run[..], &args].concat());
     assert!(err.contains("argument for `list`: "), "{err}");
+    for (data, why) in [
+        (
+            "zeros(3)",
+            "argument for `list`: the variable has 1 element of 4 bytes, and the argument has 3",
+        ),
+        (
+            "{by: [1, 2]}",
+            "--arg list: `by` has 1 value, and 2 are given",
+        ),
+    ] {
+        let given = format!("list={data}");
+        let args = ["--arg", &given, "--arg", "list.items=zeros(1)"];
+        let (_, err) = expect(2, &[&run[..], &args].concat());
+        assert!(err.contains(why), "{data}: {err}");
+    }
     let wide = folder.file(
         "wide.wgsl",
         "@group(0) @binding(0) var<storage, read_write> y: array<u32>;
