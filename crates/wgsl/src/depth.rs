@@ -116,7 +116,8 @@ pub(crate) fn of(text: &str) -> Depth {
     depth
 }
 
-fn after_spaces(bytes: &[u8], mut at: usize) -> usize {
+/// Where the next word begins, behind blanks and comments.
+pub(crate) fn after_spaces(bytes: &[u8], mut at: usize) -> usize {
     loop {
         match (bytes.get(at), bytes.get(at + 1)) {
             (Some(byte), _) if byte.is_ascii_whitespace() => at += 1,

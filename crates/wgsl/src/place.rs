@@ -77,12 +77,17 @@ impl Lines {
         }
     }
 
-    /// The place; of one that is longer than a line, its first line.
+    /// The place, from its first word on; of one that is longer than a line, its first line.
     pub fn span(&self, span: naga::Span) -> Span {
         let Some(range) = span.to_range() else {
             return Span::NONE;
         };
-        let range = self.written(range.start, false)..self.written(range.end, true);
+        let mut range = self.written(range.start, false)..self.written(range.end, true);
+        // Naga has conditions of loops begin where what is before them ends.
+        let start = crate::depth::after_spaces(self.text.as_bytes(), range.start);
+        if start < range.end {
+            range.start = start;
+        }
         let Some(text) = self.text.get(range.clone()) else {
             return Span::NONE;
         };

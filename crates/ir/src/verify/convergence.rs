@@ -166,7 +166,7 @@ impl<'a> Check<'a> {
         }
         let scope_name = scope.name();
         // The nearest way out that threads take apart, or else the nearest condition around.
-        let (point, on) = reason
+        let (point, point_on) = reason
             .points
             .first()
             .copied()
@@ -175,7 +175,10 @@ impl<'a> Check<'a> {
         // What the threads differ in that take it, and not what is made of that.
         let is_made = matches!((point, jump), (Point::If { span, .. }, Some((j, _))) if span == j);
         let further = || reason.points.iter().skip(1).find_map(|(_, on)| *on);
-        let on = on.filter(|_| !is_made).or_else(further);
+        // Of several conditions behind one another, that which takes the jump.
+        let decides = jump.and_then(|(jump, _)| self.decides(jump, *scope));
+        let on = decides.map(|(_, on)| on);
+        let on = on.or_else(|| point_on.filter(|_| !is_made).or_else(further));
         let (on, varies) = match on {
             Some(value) => (
                 format!("`{}`", self.name(value)),
@@ -254,7 +257,8 @@ impl<'a> Check<'a> {
                 Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
             });
             let outer = around.find(|(span, _)| !is_jump(span));
-            if let Some((span, Some(on))) = outer {
+            let decides = decides.map(|(span, on)| (span, Some(on)));
+            if let Some((span, Some(on))) = decides.or(outer) {
                 let (on, construct) = (self.name(on), self.construct(span, "if"));
                 error = error.and(span, format!("this `{construct}` depends on `{on}`"));
             }
@@ -283,6 +287,40 @@ impl<'a> Check<'a> {
         let sides = found.map(|inst| inst.kind.regions()).unwrap_or_default();
         let mut jumps = sides.into_iter().filter_map(|side| self.jump_at_end(side));
         jumps.find(|(jump, _)| jump.call == span.call && self.is_before(*jump, inst.span))
+    }
+
+    /// The innermost condition around a jump of a front end that threads take apart.
+    fn decides(&self, jump: Span, scope: Scope) -> Option<(Span, Value)> {
+        fn is_in(region: &Region, jump: Span, around: &mut Vec<(Span, Value)>) -> bool {
+            for inst in &region.insts {
+                if matches!(inst.kind, InstKind::Yield(_)) && inst.span == jump {
+                    return true;
+                }
+                let condition = match &inst.kind {
+                    // Where the jump leads there may be another, for what it passes over.
+                    InstKind::If { .. } if inst.span == jump => continue,
+                    InstKind::If { condition, .. } => Some(*condition),
+                    _other => None,
+                };
+                around.extend(condition.map(|on| (inst.span, on)));
+                if inst
+                    .kind
+                    .regions()
+                    .into_iter()
+                    .any(|r| is_in(r, jump, around))
+                {
+                    return true;
+                }
+                if condition.is_some() {
+                    around.pop();
+                }
+            }
+            false
+        }
+        let mut around = Vec::new();
+        is_in(&self.kernel.body, jump, &mut around);
+        let differs = |(_, on): &(Span, Value)| !self.uniformity.of(*on).is_over(scope);
+        around.into_iter().rev().find(differs)
     }
 
     /// The jump that a front end has made the end of a region of.
