@@ -43,6 +43,10 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
             e.utf8_error().valid_up_to()
         ))
     })?;
+    let source = match shader::is_shader(file) {
+        true => invar_wgsl::with_line_feeds(&source).into_owned(),
+        false => source,
+    };
     let name = path_text(file);
     let read = if shader::is_shader(file) {
         shader::read(&name, &source, asked)?

@@ -73,7 +73,7 @@ impl Shader {
     fn new(name: &str, text: &str) -> PyResult<Shader> {
         let source = Source {
             name: name.into(),
-            text: text.into(),
+            text: wgsl::with_line_feeds(text).into(),
         };
         match wgsl::Shader::parse(name, text) {
             Ok(shader) => Ok(Shader { shader, source }),

@@ -9,6 +9,7 @@
 //! stages than compute, and SPIR-V and GLSL, of which naga's readers lose the scopes
 //! of barriers.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
@@ -147,8 +148,36 @@ pub fn entries(module: &Module) -> Vec<Entry> {
     module.kernels.iter().map(of_kernel).collect()
 }
 
+/// A text with a line feed for each other end of a line of the standard: CR (a CR LF stays), vertical tab, form
+/// feed, U+0085, U+2028 and U+2029. Places in a shader are told by its lines, as are those of `run:` lines.
+///
+/// ```
+/// use invar_wgsl::with_line_feeds;
+///
+/// assert_eq!(with_line_feeds("a\rb\r\nc\u{2028}d\n"), "a\nb\r\nc\nd\n");
+/// ```
+pub fn with_line_feeds(text: &str) -> Cow<'_, str> {
+    const OTHERS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    let mut out = String::new();
+    let mut from = 0;
+    for (at, end) in text.match_indices(OTHERS) {
+        let next = at + end.len();
+        if end == "\r" && text[next..].starts_with('\n') {
+            continue;
+        }
+        out.push_str(&text[from..at]);
+        out.push('\n');
+        from = next;
+    }
+    if from == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[from..]);
+    Cow::Owned(out)
+}
+
 impl Shader {
-    /// Reads a shader.
+    /// Reads a shader. Its lines are those of [`with_line_feeds`].
     ///
     /// ```
     /// let text = "@compute @workgroup_size(64) fn main() {}";
@@ -161,7 +190,8 @@ impl Shader {
     /// What naga says is wrong with the text, at its place in it; the source is the only one, of number 0.
     pub fn parse(name: &str, text: &str) -> Result<Shader, Diagnostics> {
         // Some editors begin a text so; columns count from behind it.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = with_line_feeds(text.strip_prefix('\u{feff}').unwrap_or(text));
+        let text = &*text;
         if u32::try_from(text.len()).is_err() {
             let message = "the shader is longer than 4 GiB";
             let error = Diagnostic::error(Rule::LimitExceeded, Span::NONE, message);

@@ -504,6 +504,49 @@ fn forms_have_null_where_a_size_is_missing() {
     assert!(out.contains("x = [2.0, 2.0, 2.0, 2.0]"), "{out}{err}");
 }
 
+/// Lines end as the standard says, whichever way: comments, places in reports and lines that say what to run.
+#[test]
+fn lines_end_as_the_standard_says() {
+    let folder = Folder::new();
+    let lines = [
+        "// A comment of one line.",
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;",
+        "@compute @workgroup_size(4)",
+        "fn main(@builtin(local_invocation_index) i: u32) {",
+        "  let \u{e9} = i; y[0] = \u{e9}; // the first",
+        "}",
+        "// run: @main(y = zeros(1)) groups(1)",
+        "",
+    ];
+    for (number, end) in [
+        "\r", "\n", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = folder.file(&format!("race{number}.wgsl"), &lines.join(end));
+        let (_, err) = expect(1, &["check", text(&file)]);
+        assert!(err.contains("error[data-race]"), "{end:?}: {err}");
+        assert!(
+            err.contains(&format!("race{number}.wgsl:5:14")),
+            "{end:?}: {err}"
+        );
+        assert!(
+            err.contains("5 |   let \u{e9} = i; y[0] = \u{e9}; // the first"),
+            "{end:?}: {err}"
+        );
+        let wrong = lines
+            .map(|line| line.replace("y[0] =", "y[0] = 1.5 +"))
+            .join(end);
+        let file = folder.file(&format!("wrong{number}.wgsl"), &wrong);
+        let (_, err) = expect(1, &["print", text(&file)]);
+        assert!(
+            err.contains(&format!("wrong{number}.wgsl:5:")),
+            "{end:?}: {err}"
+        );
+    }
+}
+
 const SHADES: &str = "\
 @group(0) @binding(0) var t: texture_2d<f32>;
 @group(0) @binding(1) var s: sampler;
