@@ -234,8 +234,12 @@ pub fn has_room(bytes: u64) -> bool {
     bytes.is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
 }
 
-/// The largest size of one element (an array declared in a kernel holds many).
-pub const MAX_ELEMENT_BYTES: u64 = 1 << 20;
+/// The largest size of one element (an array declared in a kernel holds many): 16 MiB. Checks, and data that is made
+/// up, have a list of all its scalars.
+pub const MAX_ELEMENT_BYTES: u64 = 16 << 20;
+
+/// The largest size of one element that is copied: 1 MiB. The reference machine holds it for each thread of a simdgroup.
+pub const MAX_COPIED_ELEMENT_BYTES: u64 = 1 << 20;
 
 /// How deep structs and arrays may nest.
 pub const MAX_TYPE_DEPTH: u32 = 16;

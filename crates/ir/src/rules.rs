@@ -387,10 +387,10 @@ Verify {
     EmptyArray "empty-array",
     /// Something is larger or deeper than any device takes.
     ///
-    /// One element has at most 1 MiB and 4,096 parts, types nest 16 deep, blocks 64 deep; the
-    /// threadgroup arrays of a kernel have at most 16 MiB together, its thread arrays 256 KiB, the
-    /// program-scope constants of a module 64 MiB; a `print` has at most 4,096 bytes of text and prints at
-    /// most 64 scalars. Devices have smaller limits of their own (S4).
+    /// One element has at most 16 MiB, or 1 MiB if it is copied, and 4,096 parts; types nest 16 deep,
+    /// blocks 64 deep; the threadgroup arrays of a kernel have at most 16 MiB together, its thread arrays
+    /// 256 KiB, the program-scope constants of a module 64 MiB; a `print` has at most 4,096 bytes of text
+    /// and prints at most 64 scalars. Devices have smaller limits of their own (S4).
     ///
     /// Wrong:
     /// ```inv

@@ -4,6 +4,7 @@ use super::{Errors, textures};
 use crate::diagnostic::Diagnostic;
 use crate::effects::{AccessMode, Elements};
 use crate::inst::{AtomicOp, CopyOperands, Inst, InstKind, Memory, Order, Place, Scope, Width};
+use crate::memory_layout::MAX_COPIED_ELEMENT_BYTES;
 use crate::module::{AddressSpace, Kernel, MemoryInfo, Module};
 use crate::place_type::place_type;
 use crate::rules::Rule;
@@ -160,6 +161,18 @@ impl<'a> Check<'a> {
                 self.error(Rule::WrongAddressSpace, span, message, help);
                 return;
             }
+        }
+        // What it goes to has elements of the same type.
+        if let Some(info) = self.info(operands.source)
+            && let Some(extent) = info.element.extent(&self.module.structs)
+            && extent.size_bytes > MAX_COPIED_ELEMENT_BYTES
+        {
+            let message = format!(
+                "an element of `{}` has {} bytes, and a copy is of elements of at most {MAX_COPIED_ELEMENT_BYTES}",
+                info.name, extent.size_bytes
+            );
+            let help = "copy buffers of smaller elements, or load and store";
+            self.error(Rule::LimitExceeded, span, message, help);
         }
         self.access(operands.destination, Use::Write, "this copies to", span);
         self.access(operands.source, Use::Read, "this copies from", span);
