@@ -15,6 +15,7 @@ use invar_ir::{
     Severity, Type,
 };
 use invar_texture::TextureShape;
+use invar_wgsl::Shader;
 use serde_json::{Value as Json, json};
 
 use crate::files::Destination;
@@ -89,8 +90,8 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let options = options(&args.inputs)?;
     let mut output = Output::new(&args.inputs, &plan);
     output.allows = true;
-    let lints = plan.lints.iter().filter(|d| !allow.contains(&d.rule));
-    let lints: Vec<Diagnostic> = lints.cloned().collect();
+    let mut lints = plan.shader.as_ref().map_or_else(Vec::new, Shader::lints);
+    lints.retain(|lint| !allow.contains(&lint.rule));
     if !lints.is_empty() {
         output.result("", &lints, "", json!({}));
         output.errors |= args.deny.is_some();

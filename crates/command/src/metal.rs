@@ -57,7 +57,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
             Ok(Ok(Read {
                 module: kernels.module,
                 entries: kernels.entries,
-                lints: Vec::new(),
+                shader: None,
                 refused: Vec::new(),
             }))
         }

@@ -17,7 +17,7 @@ use invar_ir::{
     Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Source, Span, Type,
     Verified, text, verify,
 };
-use invar_wgsl::Entry;
+use invar_wgsl::{Entry, Shader};
 
 use crate::npy::{self, Array};
 use crate::options::{duration, shorten, simdgroup_size, size, split, usage};
@@ -81,8 +81,8 @@ pub struct Plan {
     pub programs: Vec<Program>,
     /// The entry points, if it is a shader.
     pub entries: Vec<Entry>,
-    /// What a shader's own language has browsers refuse.
-    pub lints: Vec<Diagnostic>,
+    /// The shader, if it is one.
+    pub shader: Option<Shader>,
     /// Entry points of a shader of which no kernel can be made, and why.
     pub refused: Vec<(String, Diagnostics)>,
     /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
@@ -124,7 +124,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
     let Read {
         module,
         entries,
-        lints,
+        shader,
         refused,
     } = read;
     let module = match verify(module) {
@@ -198,7 +198,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             cases,
             programs,
             entries,
-            lints,
+            shader,
             refused,
             without_runs,
             file: inputs.file.clone(),
@@ -214,7 +214,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         cases: vec![case],
         programs: Vec::new(),
         entries,
-        lints,
+        shader,
         refused,
         without_runs: Vec::new(),
         file: inputs.file.clone(),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use invar_ir::diagnostic::path_text;
-use invar_ir::{Diagnostic, Diagnostics, Module};
-use invar_wgsl::Entry;
+use invar_ir::{Diagnostics, Module};
+use invar_wgsl::{Entry, Shader};
 
 use crate::{Refusal, metal};
 
@@ -13,8 +13,8 @@ pub struct Read {
     pub module: Module,
     /// The kernels, with what the host binds where: as a shader says it, or a module in Invar's own forms.
     pub entries: Vec<Entry>,
-    /// What a shader's own language has browsers refuse.
-    pub lints: Vec<Diagnostic>,
+    /// The shader, if it is one: of what browsers refuse, which only a check asks for.
+    pub shader: Option<Shader>,
     /// The entry points of a shader of which no kernel can be made, and why.
     pub refused: Vec<(String, Diagnostics)>,
 }
@@ -44,7 +44,7 @@ impl From<Module> for Read {
         Read {
             entries: invar_wgsl::entries(&module),
             module,
-            lints: Vec::new(),
+            shader: None,
             refused: Vec::new(),
         }
     }

@@ -102,7 +102,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
     let values = values(asked.constants)?;
     let kernels = Shader::parse(name, text).and_then(|shader| {
         let kernels = shader.kernels(asked.entry, &values)?;
-        Ok((kernels, shader.lints()))
+        Ok((kernels, shader))
     });
     match kernels {
         // Without a place it speaks of the command line.
@@ -111,10 +111,10 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
             Err(Refusal(format!("{name}: {why}")))
         }
         Err(errors) => Ok(Err(errors)),
-        Ok((kernels, lints)) => Ok(Ok(Read {
+        Ok((kernels, shader)) => Ok(Ok(Read {
             module: kernels.module,
             entries: kernels.entries,
-            lints,
+            shader: Some(shader),
             refused: kernels.refused,
         })),
     }
