@@ -585,9 +585,11 @@ fn write_texture(out: &Out, shape: TextureShape, bytes: &[u8]) -> Result<(), Ref
     Ok(())
 }
 
-/// Writes a buffer, or the two that a variable of a shader is, one behind the other.
+/// Writes a buffer, or the two that a variable of a shader is, one behind the other: numbers as an array file, unless it
+/// is named as another.
 pub fn write_out(out: &Out, parts: &[&[u8]]) -> Result<(), Refusal> {
-    let Some(ty) = out.ty else {
+    let is_array = out.path.extension().is_none_or(|e| e == "npy");
+    let Some(ty) = out.ty.filter(|_| is_array) else {
         out.destination.write(parts)?;
         return Ok(());
     };

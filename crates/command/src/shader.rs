@@ -12,8 +12,8 @@ use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
-    Diagnostic, Diagnostics, Dimension, ElementType, InstKind, Kernel, Memory, Module, ParamKind,
-    Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
+    Const, Diagnostic, Diagnostics, Dimension, ElementType, InstKind, Kernel, Memory, Module,
+    ParamKind, Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
 };
 use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
@@ -665,17 +665,13 @@ fn flatten(value: &Json, out: &mut Vec<String>) -> Result<(), String> {
     }
 }
 
-/// The overrides of a shader that decide a size and have no value.
-fn open_sizes(args: &InputsArgs) -> Result<Vec<String>, Refusal> {
+/// The shader that a form is of; what is wrong with it is said where it is read.
+fn shader_of(args: &InputsArgs) -> Option<Shader> {
     if !is_shader(&args.file) {
-        return Ok(Vec::new());
+        return None;
     }
-    let given = values(&args.constants)?;
-    // What is wrong with it is said where it is read.
-    let text = files::text(&args.file).unwrap_or_default();
-    let shader = Shader::parse(&path_text(&args.file), &text);
-    let shader = shader.ok();
-    Ok(shader.map_or_else(Vec::new, |s| s.open_sizes(args.kernel.as_deref(), &given)))
+    let text = files::text(&args.file).ok()?;
+    Shader::parse(&path_text(&args.file), &text).ok()
 }
 
 /// The one entry point that a form is of, read with these constants; `None` if the file has errors, which are said.
@@ -780,7 +776,11 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         )));
     }
     // What has no value yet is filled in later: no variable of the host depends on it.
-    let open = open_sizes(args)?;
+    let shader = shader_of(args);
+    let given = values(&args.constants)?;
+    let open = (shader.as_ref()).map_or_else(Vec::new, |shader| {
+        shader.open_sizes(args.kernel.as_deref(), &given)
+    });
     let any = open.iter().map(|name| format!("{name}=1"));
     let constants: Vec<String> = args.constants.iter().cloned().chain(any).collect();
     let Some((read, entry)) = read_one(args, loaded, &constants)? else {
@@ -797,15 +797,22 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         });
     }
     let all_constants = read.module.function_constants.iter().enumerate();
-    let mut constants: Map<String, Json> = all_constants
-        .filter(|(number, _)| used.contains(number))
-        .map(|(_, c)| {
-            let value = c.default.map(|d| d.to_string());
-            let number = value.and_then(|v| serde_json::from_str(&v).ok());
-            (c.name.to_string(), number.unwrap_or(Json::Null))
-        })
+    // An override that is made of others has the value that they give it.
+    let settings: Vec<(String, Option<Const>)> = match &shader {
+        Some(shader) => shader.settings(&entry.name),
+        None => all_constants
+            .filter(|(number, _)| used.contains(number))
+            .map(|(_, c)| (c.name.to_string(), c.default))
+            .collect(),
+    };
+    let number = |value: Option<Const>| {
+        let text = value.map(|value| value.to_string());
+        text.and_then(|text| serde_json::from_str(&text).ok())
+    };
+    let mut constants: Map<String, Json> = settings
+        .into_iter()
+        .map(|(name, value)| (name, number(value).unwrap_or(Json::Null)))
         .collect();
-    constants.extend(open.into_iter().map(|name| (name, Json::Null)));
     // Those that were given count where the form is used, too.
     for given in &args.constants {
         let (name, value) = split(given, "--const", "N=16")?;

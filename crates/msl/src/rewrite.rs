@@ -109,6 +109,12 @@ impl Rewriter<'_> {
     fn one(&mut self, at: usize) -> usize {
         let word = self.t.word(at);
         match word {
+            "template" | "vertex" | "fragment" if self.is_of_a_picture(at) => {
+                if let Some(end) = self.function_end(at) {
+                    self.t.blank(at, end);
+                    return end;
+                }
+            }
             "template" => {
                 if let Some(end) = self.other_instantiation(at) {
                     self.t.blank(at, end);
@@ -151,6 +157,46 @@ impl Rewriter<'_> {
             _other => {}
         }
         at + 1
+    }
+
+    // ---- functions of pictures ----
+
+    /// Whether a function that begins here is a `vertex` or `fragment` one, which no kernel calls; not in a directive.
+    fn is_of_a_picture(&self, at: usize) -> bool {
+        let on_line = (0..at)
+            .rev()
+            .take_while(|w| !self.t.word(*w).contains('\n'));
+        let first = on_line.filter(|w| !self.t.is_blank(*w)).last();
+        if first.is_some_and(|w| self.t.word(w).starts_with('#')) {
+            return false;
+        }
+        let mut word = at;
+        while word < self.t.len() {
+            match self.t.word(word) {
+                "vertex" | "fragment" => return true,
+                "[[" => word = self.t.closing(word),
+                "(" | "{" | "}" | ";" | "#" => return false,
+                _another => {}
+            }
+            word = self.t.next(word);
+        }
+        false
+    }
+
+    /// The end of a function that begins here: of its body, or of its declaration.
+    fn function_end(&self, at: usize) -> Option<usize> {
+        let mut word = at;
+        while word < self.t.len() {
+            match self.t.word(word) {
+                "[[" | "(" => word = self.t.closing(word),
+                "{" => return Some(self.t.closing(word) + 1),
+                ";" => return Some(word + 1),
+                "}" => return None,
+                _another => {}
+            }
+            word = self.t.next(word);
+        }
+        None
     }
 
     // ---- kernels ----

@@ -13,7 +13,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
-use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span};
+use invar_ir::{
+    Const, Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span,
+};
 use invar_texture::PixelFormat;
 use naga::front::wgsl::{Frontend, Options, ParseError};
 use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
@@ -312,6 +314,28 @@ impl Shader {
         with_room(self.stack_bytes, || {
             let asked = |name: &str| entry.is_none_or(|entry| entry == name);
             overrides::open_sizes(&self.module, given, &self.used(&asked))
+        })
+    }
+
+    /// The overrides that decide what an entry point does and are not made of others, with the values that they have
+    /// by themselves.
+    ///
+    /// ```
+    /// let text = "
+    ///     override n = 4u;
+    ///     override twice = 2u * n;
+    ///     override unused = 1u;
+    ///     var<workgroup> w: array<u32, twice>;
+    ///     @compute @workgroup_size(64)
+    ///     fn main(@builtin(local_invocation_index) i: u32) { w[i] = n; }
+    /// ";
+    /// let shader = invar_wgsl::Shader::parse("settings.wgsl", text)?;
+    /// assert_eq!(shader.settings("main"), [("n".to_string(), Some(4u32.into()))]);
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    pub fn settings(&self, entry: &str) -> Vec<(String, Option<Const>)> {
+        with_room(self.stack_bytes, || {
+            overrides::settings(&self.module, &self.used(&|name| name == entry))
         })
     }
 

@@ -257,6 +257,32 @@ pub(crate) fn open_sizes(
     open.map(|(_, o)| called(o)).collect()
 }
 
+/// The overrides among those that are not made of others, with the values that they have by themselves.
+pub(crate) fn settings(
+    shader: &naga::Module,
+    used: &HashSet<Handle<Override>>,
+) -> Vec<(String, Option<Const>)> {
+    let none = HashMap::new();
+    let evaluation = Evaluation {
+        shader,
+        values: &none,
+    };
+    let used = shader
+        .overrides
+        .iter()
+        .filter(|(handle, _)| used.contains(handle));
+    used.filter_map(|(_, o)| {
+        let Some(init) = o.init else {
+            return Some((called(o), None));
+        };
+        let of = value_type(&shader.types[o.ty].inner)?.scalar()?;
+        // What is made of others has no value without theirs.
+        let value = evaluation.literal(init, of).and_then(literal)?;
+        Some((called(o), Some(value)))
+    })
+    .collect()
+}
+
 /// The overrides that entry points statically use, as the standard says: in functions that they call, and in what
 /// those and other overrides that they use are made of.
 pub(crate) fn used<'a>(

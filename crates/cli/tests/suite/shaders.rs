@@ -378,6 +378,57 @@ fn buffers_of_structs_are_written_as_bytes() {
     );
 }
 
+/// What is written is read again as it was: numbers, too, are bytes in a file that is not named as an array.
+#[test]
+fn numbers_are_written_as_bytes_where_no_array_is_named() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "numbers.wgsl",
+        "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn main() { x[1] += 7u; }",
+    );
+    let to = folder.path("x.bin");
+    let out = format!("x=@{}", text(&to));
+    let run = ["run", text(&file), "--groups", "1", "--arg"];
+    expect(0, &[&run[..], &["x=zeros(2)", "--out", &out]].concat());
+    assert_eq!(
+        std::fs::read(&to).expect("it was written"),
+        [0, 0, 0, 0, 7, 0, 0, 0]
+    );
+    let (again, _) = expect(0, &[&run[..], &[&out]].concat());
+    assert!(again.contains("x = [0, 14]"), "{again}");
+}
+
+/// An override that is made of others follows them, also where a form gives those.
+#[test]
+fn forms_have_the_overrides_that_others_are_made_of() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "derived.wgsl",
+        "override a = 2.0; override twice = a * 2.0; override width = 4u; override unused = 1u;
+        @group(0) @binding(0) var<storage, read_write> x: array<f32>;
+        @compute @workgroup_size(width) fn main(@builtin(local_invocation_index) i: u32) { x[i] = twice; }",
+    );
+    let (form, _) = expect(0, &["inputs", text(&file)]);
+    let constants: serde_json::Value = serde_json::from_str(&form).expect("JSON");
+    assert_eq!(
+        constants["constants"],
+        serde_json::json!({"a": 2.0, "width": 4}),
+        "{form}"
+    );
+    let form = folder.file("derived.json", &form.replace("random(1024, 1)", "zeros(4)"));
+    let run = [
+        "run",
+        text(&file),
+        "--inputs",
+        text(&form),
+        "--const",
+        "a=3",
+    ];
+    let (out, _) = expect(0, &run);
+    assert!(out.contains("x = [6.0, 6.0, 6.0, 6.0]"), "{out}");
+}
+
 const PAIRS: &str = "\
 struct List { n: u32, items: array<vec2u> }
 @group(0) @binding(1) var<storage, read_write> list: List;
