@@ -498,6 +498,13 @@ fn picture(name: &str, path: &str) -> Result<Expr, Refusal> {
     Ok(of(ExprKind::Texture { shape, contents }))
 }
 
+/// Whether a `;` stands outside of quotes.
+fn has_comment(data: &str) -> bool {
+    data.split('"')
+        .step_by(2)
+        .any(|outside| outside.contains(';'))
+}
+
 /// What `--arg` says: the data of a run directive, or a file whose name is taken as it stands.
 fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     if let Some(path) = data.strip_prefix('@') {
@@ -513,7 +520,7 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     }
     let why = match text::case::data(data) {
         // A comment of the text form would be left out without a word.
-        Ok(_) if data.contains(';') => "expected the end of the text, found `;`".to_string(),
+        Ok(_) if has_comment(data) => "expected the end of the text, found `;`".to_string(),
         Ok(expr) if is_reference(&expr) => {
             "`reference` is for what a `; run:` line expects".to_string()
         }

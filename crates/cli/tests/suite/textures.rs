@@ -525,6 +525,10 @@ fn names_of_files_in_a_texture_need_no_quotes() {
             assert_eq!(seen.bytes, plain.bytes, "{said}");
         }
     }
+    let odd = folder.path("a; b.png");
+    std::fs::write(&odd, &whole).expect("written");
+    let said = format!("texture(rgba8unorm, 4, 4, @\"{}\")", text(&odd));
+    copied(&folder, &said, "texture(rgba8unorm, 4, 4)");
     let source = folder.file("copy.inv", COPY);
     for (said, why) in [
         ("@", "found `@` without a name"),
