@@ -1,6 +1,6 @@
 //! Dead code: what computes a value that nothing uses, loads whose values are unused, thread arrays that
-//! are only written, `if`s and `for`s that only compute what nothing uses. Stores to what others can see, atomics and barriers stay;
-//! so does every `loop`, which may be one that never ends (X3).
+//! are only written, `if`s and `for`s that only compute what nothing uses. Stores to what others can see,
+//! atomics and barriers stay; so does every `loop`, which may be one that never ends (X3).
 
 use std::collections::HashSet;
 

@@ -160,8 +160,8 @@ impl Look<'_> {
             ends = [ends[0] + last.min(0), ends[1] + last.max(0)];
         }
         let [least, most] = ends;
-        // Farther than that, few loops have a round inside.
-        (least >= 0 && most < 1 << 16).then_some(most as u64)
+        // Farther than that, few loops have a round inside; and it is a number of the index's type.
+        (least >= 0 && most < 1 << (scalar.bits() - 1).min(16)).then_some(most as u64)
     }
 }
 

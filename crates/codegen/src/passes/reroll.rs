@@ -258,7 +258,10 @@ impl Look<'_, '_> {
                 ty: self.kernel.ty(last.results[0]),
             });
         }
-        if !build.asked {
+        // The number of rounds is one of the index's type.
+        let index = build.index?;
+        let fits = rounds < 1 << (index.scalar()?.bits() - 1).min(31);
+        if !build.asked || !fits {
             return None;
         }
         // Nothing between may write or ask for the sums, but for the last.
@@ -277,7 +280,7 @@ impl Look<'_, '_> {
         Some(Rolled {
             chains,
             rounds,
-            index: build.index?,
+            index,
             nodes: build.nodes,
         })
     }
