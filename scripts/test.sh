@@ -40,6 +40,7 @@ say_times() { printf '\n%5d s in all, of which\n' "$SECONDS"; printf '%s\n' "${t
 trap say_times EXIT
 
 step cargo fmt --all --check
+step python3 scripts/gallery.py --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step cargo test --workspace
 # The workspace has GPUs, for the command does; the library does without.
@@ -99,8 +100,6 @@ else
     skip "programs with Rust kernels, compiled and refused; rust-analyzer (scripts/test.sh --all)"
     skip "the crates' packages, the wheel with LLVM inside, the site and the workflows (scripts/test.sh --all)"
 fi
-step python3 scripts/gallery.py --check
-
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 
 # The Python package, built and tested in an environment of its own.
