@@ -90,6 +90,7 @@ const FLAGS: &[&str] = &[
     "-ftrivial-auto-var-init=zero",
     "-Wno-everything",
     "-ferror-limit=20",
+    "-ftemplate-backtrace-limit=0",
     "-fno-caret-diagnostics",
     "-fno-color-diagnostics",
     "-emit-llvm",
@@ -130,12 +131,14 @@ pub(crate) struct Compiled {
 }
 
 /// What clang found wrong: a file, line and column, and a sentence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Complaint {
     pub file: String,
     pub line: u32,
     pub column: u32,
     pub message: String,
+    /// What the user's line asks for that has it in it, if it is in a header of the library.
+    pub within: String,
 }
 
 /// Why there is no IR.
@@ -272,7 +275,7 @@ pub(crate) fn compile(request: &Request, sources: Sources) -> Result<Compiled, F
         .map_err(|e| Failure::Other(format!("{}: {e}", path_text(&clang))))?;
     if !status.success() {
         let text = String::from_utf8_lossy(&stderr);
-        let complaints = complaints(&text);
+        let complaints = complaints(&text, &sources.files, &headers);
         if complaints.is_empty() {
             let why = text.trim();
             return Err(Failure::Other(format!(
@@ -409,28 +412,65 @@ fn json(text: &str) -> String {
     out
 }
 
-/// The errors in what clang prints: `file:line:column: error: message`.
-fn complaints(text: &str) -> Vec<Complaint> {
-    let mut all = Vec::new();
+/// The errors in what clang prints: `file:line:column: error: message`. One in a header of the library is where the
+/// first of the user's lines is that asks for what is there, which notes behind it say.
+fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<Complaint> {
+    let mut all: Vec<Complaint> = Vec::new();
     for line in text.lines() {
-        let found = [": fatal error: ", ": error: "]
+        if let Some(found) = [": fatal error: ", ": error: "]
             .iter()
-            .find_map(|m| line.split_once(m));
-        let Some((place, message)) = found else {
-            continue;
-        };
-        let mut parts = place.rsplitn(3, ':');
-        let mut number = || parts.next().and_then(|n| n.parse().ok());
-        if let (Some(column), Some(line)) = (number(), number())
-            && let Some(file) = parts.next()
+            .find_map(|level| complaint(line, level))
         {
-            all.push(Complaint {
-                file: absolute(Path::new(file)).to_string_lossy().into_owned(),
-                line,
-                column,
-                message: message.to_string(),
-            });
+            all.push(found);
+        } else if let Some(note) = complaint(line, ": note: ")
+            && let Some(last) = all.last_mut()
+            && !files.contains_key(&last.file)
+            && files.contains_key(&note.file)
+            && let Some(within) = asked_for(&note.message)
+        {
+            *last = Complaint {
+                message: last.message.clone(),
+                within: within.to_string(),
+                ..note
+            };
         }
     }
+    for complaint in &mut all {
+        if let Ok(header) = Path::new(&complaint.file).strip_prefix(headers) {
+            complaint.file = header.to_string_lossy().into_owned();
+        }
+    }
+    let mut seen: Vec<Complaint> = Vec::new();
+    all.retain(|one| {
+        let is_new = !seen.contains(one);
+        seen.push(one.clone());
+        is_new
+    });
     all
+}
+
+/// What clang prints of one level.
+fn complaint(line: &str, level: &str) -> Option<Complaint> {
+    let (place, message) = line.split_once(level)?;
+    let mut parts = place.rsplitn(3, ':');
+    let mut number = || parts.next()?.parse().ok();
+    let (column, line) = (number()?, number()?);
+    Some(Complaint {
+        file: absolute(Path::new(parts.next()?))
+            .to_string_lossy()
+            .into_owned(),
+        line,
+        column,
+        message: message.to_string(),
+        within: String::new(),
+    })
+}
+
+/// What a note says is asked for at its line, if it is such a note: `in instantiation of ... requested here`.
+fn asked_for(note: &str) -> Option<&str> {
+    let is_step = note.starts_with("in ") || note.starts_with("while ");
+    let end = [" requested here", " required here", " needed here"]
+        .iter()
+        .find_map(|end| note.strip_suffix(end));
+    is_step.then(|| end.unwrap_or(note))
 }

@@ -361,7 +361,7 @@ impl Library {
             let is_main = span
                 .source
                 .is_some_and(|s| *module.sources[s.0 as usize].name == *self.name);
-            match is_main {
+            let diagnostic = match is_main {
                 true => Diagnostic::error(
                     Rule::Syntax,
                     Span {
@@ -378,7 +378,8 @@ impl Library {
                         complaint.file, complaint.line, complaint.column, complaint.message
                     ),
                 ),
-            }
+            };
+            diagnostic.labelled(complaint.within)
         });
         Diagnostics(all.collect())
     }

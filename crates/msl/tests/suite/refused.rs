@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
+use invar_ir::Diagnostics;
 use invar_msl::{Library, find_clang};
 
 /// What a kernel does with `t`, a texture of this type, and what is said of it.
@@ -354,4 +355,48 @@ fn a_loop_that_is_left_to_very_many_places_is_refused() {
         said,
         "a loop is left to at most 256 places, after each of which something else is done"
     );
+}
+
+/// Templates of the library are instantiated at a line of the source, which is what its author can change.
+#[test]
+fn what_is_wrong_in_the_library_is_told_at_the_line_that_asks_for_it() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let head = "#include <metal_stdlib>\nusing namespace metal;\n\
+                template <class T> T half_way(T a, T b) {\n    return mix(a, b, half(0.5));\n}\n";
+    let told = |body: &str| {
+        let text = format!(
+            "{head}kernel void k(device rgba8unorm<half4> *p [[buffer(0)]], device uint *y [[buffer(1)]]) {{\n\
+             y[0] = 1;\n{body}\n}}\n"
+        );
+        let library = Library {
+            name: "library.metal".to_string(),
+            text,
+            ..Library::default()
+        };
+        let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
+        all
+    };
+    for (body, line, within) in [
+        ("half4 v = mix(p[0], p[1], 0.5h);", 8, "'metal::mix<"),
+        ("y[0] = as_type<uint>(p[0]);", 8, "as_type<"),
+        // Of calls within the source the innermost.
+        ("half4 v = half_way(p[0], p[1]);", 4, "'metal::mix<"),
+    ] {
+        let all = told(body);
+        for found in &all {
+            assert_eq!(found.span().start.line, line, "{body}: {found}");
+            assert!(!found.message.contains("invar-msl-"), "{body}: {found}");
+            let label = &found.labels[0].text;
+            assert!(label.contains(within), "{body}: {label}");
+        }
+        assert!(!all.is_empty());
+    }
+    // What is the source's own is as it was, whatever else clang notes of it.
+    let all = told("y[0] = clamp(1, 2);");
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(all[0].span().start.line, 8, "{all:?}");
+    assert_eq!(all[0].labels[0].text, "", "{all:?}");
 }
