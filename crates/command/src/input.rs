@@ -4,14 +4,11 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use crate::files::{self, Destination};
-use crate::read::{Asked, Read};
+use crate::read::{Asked, Parsed, Read};
 use crate::{Loaded, Refusal, metal, say, shader};
 use invar::report::{self, Style};
 use invar_ir::diagnostic::path_text;
-use invar_ir::{Diagnostic, Diagnostics, Source, binary, text};
-
-/// A module, or what is wrong with its text.
-pub type Parsed = Result<Read, (Vec<Source>, Vec<Diagnostic>)>;
+use invar_ir::{Diagnostics, Source, binary, text};
 
 /// Reads a module in any form, or takes it from those in memory.
 pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refusal> {
@@ -48,12 +45,12 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
         false => source,
     };
     let name = path_text(file);
-    let read = if shader::is_shader(file) {
-        shader::read(&name, &source, asked)?
-    } else if metal::is_metal(file) {
-        metal::read(&name, &source, asked)?
-    } else {
-        text::parse(&name, &source).map(Read::from)
+    if metal::is_metal(file) {
+        return metal::read(&name, &source, asked);
+    }
+    let read = match shader::is_shader(file) {
+        true => shader::read(&name, &source, asked)?,
+        false => text::parse(&name, &source).map(Read::from),
     };
     Ok(read.map_err(|Diagnostics(all)| {
         let source = Source {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use invar_ir::Diagnostics;
+use invar_ir::{Diagnostics, Source};
 use invar_msl::Library;
 
+use crate::Refusal;
 use crate::options::{split, usage};
-use crate::read::{Asked, Read};
-use crate::{Refusal, say};
+use crate::read::{Asked, Parsed, Read};
 
 /// What a Metal source is compiled with.
 #[derive(Args, Clone, Default)]
@@ -27,7 +27,7 @@ pub fn is_metal(file: &Path) -> bool {
 }
 
 /// Reads a Metal source.
-pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
+pub fn read(name: &str, text: &str, asked: Asked) -> Result<Parsed, Refusal> {
     let mut constants = Vec::new();
     for given in asked.constants {
         let (name, value) = split(given, "--const", "N=16")?;
@@ -42,24 +42,30 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
         defines: with.defines,
         constants,
     };
-    match library.kernels(asked.entry) {
+    let wrong = |sources: Vec<Source>, Diagnostics(all): Diagnostics| {
         // Without a place it speaks of the command line.
-        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => Err(usage(all)),
-        Err(errors) => Ok(Err(errors)),
-        Ok(kernels) => {
-            for (name, Diagnostics(errors)) in &kernels.refused {
-                let why = errors
-                    .first()
-                    .map(|e| e.message.clone())
-                    .unwrap_or_default();
-                say(&format!("`{name}` was left out: {why}"));
-            }
-            Ok(Ok(Read {
-                module: kernels.module,
-                entries: kernels.entries,
-                shader: None,
-                refused: Vec::new(),
-            }))
+        match all.iter().all(|d| d.span().source.is_none()) {
+            true => Err(usage(all)),
+            false => Ok(Err((sources, all))),
         }
+    };
+    match library.possible(asked.entry) {
+        Err(errors) => {
+            let source = Source {
+                name: name.into(),
+                text: text.into(),
+            };
+            wrong(vec![source], errors)
+        }
+        Ok(kernels) if kernels.entries.is_empty() => {
+            let refusals = kernels.refusals();
+            wrong(kernels.module.sources, refusals)
+        }
+        Ok(kernels) => Ok(Ok(Read {
+            module: kernels.module,
+            entries: kernels.entries,
+            shader: None,
+            refused: kernels.refused,
+        })),
     }
 }

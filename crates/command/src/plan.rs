@@ -83,7 +83,7 @@ pub struct Plan {
     pub entries: Vec<Entry>,
     /// The shader, if it is one.
     pub shader: Option<Shader>,
-    /// Entry points of a shader of which no kernel can be made, and why.
+    /// Entry points of a shader, or kernels of a Metal source, of which no kernel can be made, and why.
     pub refused: Vec<(String, Diagnostics)>,
     /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
     pub without_runs: Vec<String>,

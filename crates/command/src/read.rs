@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use invar_ir::diagnostic::path_text;
-use invar_ir::{Diagnostics, Module};
+use invar_ir::{Diagnostic, Diagnostics, Module, Source};
 use invar_wgsl::{Entry, Shader};
 
 use crate::{Refusal, metal};
+
+/// A module, or what is wrong with its text.
+pub type Parsed = Result<Read, (Vec<Source>, Vec<Diagnostic>)>;
 
 /// A module that was read.
 pub struct Read {
@@ -15,7 +18,7 @@ pub struct Read {
     pub entries: Vec<Entry>,
     /// The shader, if it is one: of what browsers refuse, which only a check asks for.
     pub shader: Option<Shader>,
-    /// The entry points of a shader of which no kernel can be made, and why.
+    /// The entry points of a shader, or the kernels of a Metal source, of which no kernel can be made, and why.
     pub refused: Vec<(String, Diagnostics)>,
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use invar_cache::{Cache, Key};
 use invar_ir::once::Once;
-use invar_ir::{Diagnostic, Diagnostics, Rule, Severity, Span, binary};
+use invar_ir::{Call, Diagnostic, Diagnostics, Rule, Severity, Span, binary};
 use invar_wgsl::{Entry, Resource};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,7 @@ struct DiagnosticForm {
     message: String,
     labels: Vec<(Span, String)>,
     help: Option<String>,
+    calls: Vec<Call>,
 }
 
 /// The place of what is asked for, unless nothing is kept, or what is read cannot all be known before clang reads it.
@@ -154,6 +155,7 @@ impl Place {
                 message: e.message.clone(),
                 labels: e.labels.iter().map(|l| (l.span, l.text.clone())).collect(),
                 help: e.help.clone(),
+                calls: e.calls.clone(),
             });
             (name.clone(), errors.collect())
         });
@@ -194,6 +196,7 @@ fn diagnostic(form: DiagnosticForm) -> Option<Diagnostic> {
     let new = labels.fold(new.labelled(text), |new, (span, text)| new.and(span, text));
     Some(Diagnostic {
         help: form.help,
+        calls: form.calls,
         ..new
     })
 }

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{
     Const, Diagnostic, Diagnostics, InstKind, Kernel, KernelBuilder, Module, Op, Region, Rule,
-    Scalar, Span, Value,
+    Scalar, Source, Span, Value,
 };
 use invar_llvm::foreign::{self, MAX_LOOPS};
 use invar_wgsl::{Entry, Resource};
@@ -82,6 +82,19 @@ pub struct Kernels {
     pub constants: Vec<String>,
 }
 
+impl Kernels {
+    /// What is wrong with each of those that are refused; what is wrong with several in the same way once.
+    pub fn refusals(&self) -> Diagnostics {
+        let mut all = Vec::new();
+        for error in self.refused.iter().flat_map(|(_, Diagnostics(why))| why) {
+            if !all.contains(error) {
+                all.push(error.clone());
+            }
+        }
+        Diagnostics(all)
+    }
+}
+
 impl Library {
     /// Makes kernels of the source: the one of a name, or all.
     ///
@@ -89,6 +102,19 @@ impl Library {
     /// There is no clang; what clang says is wrong with the source, at its place; the kernel is not there, or
     /// something in it is not supported, with its line.
     pub fn kernels(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
+        let kernels = self.possible(kernel)?;
+        match kernels.entries.is_empty() {
+            true => Err(kernels.refusals()),
+            false => Ok(kernels),
+        }
+    }
+
+    /// As [`Library::kernels`], but where each that is asked for is refused, these refusals are no error, and the
+    /// module has the files that they are about.
+    ///
+    /// # Errors
+    /// There is no clang; what clang says is wrong with the source, at its place; the kernel is not there.
+    pub fn possible(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
         with_room(COMPILER_BYTES, || self.translated(kernel))
     }
 
@@ -105,16 +131,13 @@ impl Library {
         if let Some(place) = place.filter(|_| compiled.knows_files && !all.entries.is_empty()) {
             place.store(&all);
         }
-        match (all.entries.is_empty(), all.refused.first()) {
-            (true, Some((_, errors))) => Err(errors.clone()),
+        if all.entries.is_empty() && all.refused.is_empty() {
             // Of the others of templates none was made.
-            (true, None) => {
-                let names = self.names().unwrap_or_default();
-                let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
-                Err(one(no_kernel(&self.name, kernel, &names)))
-            }
-            (false, _) => Ok(all),
+            let names = self.names().unwrap_or_default();
+            let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+            return Err(one(no_kernel(&self.name, kernel, &names)));
         }
+        Ok(all)
     }
 
     /// The names of all kernels, by which hosts know them, and those of their functions.
@@ -211,7 +234,7 @@ impl Library {
                     compiled,
                     &mut calls,
                 ),
-                Err(loops) => Err(one(too_many_loops(name, loops))),
+                Err(loops) => Err((one(too_many_loops(name, loops)), Vec::new())),
             };
             match translated {
                 Ok((made, entry)) => {
@@ -219,9 +242,12 @@ impl Library {
                     kernels.append(&mut module.kernels);
                     entries.push(entry);
                 }
-                Err(errors) => {
+                Err((errors, sources)) => {
                     module = before;
                     calls.keep_first(module.calls.len());
+                    // Those that were there are the first of them.
+                    let known = module.sources.len();
+                    module.sources.extend(sources.into_iter().skip(known));
                     refused.push((name.to_string(), errors));
                 }
             }
@@ -235,6 +261,7 @@ impl Library {
         })
     }
 
+    /// The kernel of a function as the last of the module; or what is wrong with it, and the files that this is about.
     fn kernel(
         &self,
         module: Module,
@@ -242,7 +269,7 @@ impl Library {
         function: &foreign::Function,
         compiled: &Compiled,
         calls: &mut Calls,
-    ) -> Result<(Module, Entry), Diagnostics> {
+    ) -> Result<(Module, Entry), (Diagnostics, Vec<Source>)> {
         let k = KernelBuilder::new(module, name);
         let places = Places::new(&compiled.files, &self.name, &function.locations, calls);
         let mut t = Translator::new(function, k, places);
@@ -254,15 +281,27 @@ impl Library {
             .filter(|c| !self.gives(c))
             .map(|c| c.name.clone())
             .collect();
-        t.refuse_unknown().map_err(|e| one(without_call(e)))?;
-        let bound = t.declare().map_err(|e| one(without_call(e)))?;
-        t.declare_lanes().map_err(|e| one(without_call(e)))?;
-        t.body().map_err(|e| one(without_call(e)))?;
+        let translated = t.refuse_unknown().and_then(|()| {
+            let bound = t.declare()?;
+            t.declare_lanes()?;
+            t.body()?;
+            Ok(bound)
+        });
+        // What is refused does not have the module whose calls it names.
+        let bound = translated.map_err(|error| {
+            let module = t.k.module();
+            let error = error.bringing(&module.calls);
+            (one(error), module.sources.clone())
+        })?;
         let uses_lanes = uses_lanes(&function.insts);
         if uses_lanes {
             t.k.kernel_mut().simdgroup_size = Some(SIMDGROUP);
         }
-        let mut module = t.k.finish()?;
+        let (known, sources) = (t.k.module().calls.clone(), t.k.module().sources.clone());
+        let mut module = t.k.finish().map_err(|Diagnostics(all)| {
+            let all = all.into_iter().map(|error| error.bringing(&known));
+            (Diagnostics(all.collect()), sources)
+        })?;
         if let Some(kernel) = module.kernels.pop() {
             let kernel = invar_wgsl::simplified(&module, kernel);
             module.kernels.push(kernel);
@@ -475,14 +514,6 @@ const LISTED: usize = 8;
 
 fn one(diagnostic: Diagnostic) -> Diagnostics {
     Diagnostics(vec![diagnostic])
-}
-
-/// Refusals do not have the module whose calls they would name.
-fn without_call(mut diagnostic: Diagnostic) -> Diagnostic {
-    for label in &mut diagnostic.labels {
-        label.span.call = None;
-    }
-    diagnostic
 }
 
 fn too_many_loops(kernel: &str, count: usize) -> Diagnostic {

@@ -59,8 +59,13 @@ pub fn bindings(module: &Module, kernel: &str) -> PyResult<Vec<Resource>> {
 
 /// The exception for what is wrong with a shader.
 fn wrong(source: &Source, errors: &Diagnostics) -> PyErr {
+    about(vec![source.clone()], errors)
+}
+
+/// The exception for what is wrong in these files.
+fn about(sources: Vec<Source>, errors: &Diagnostics) -> PyErr {
     let module = invar_ir::Module {
-        sources: vec![source.clone()],
+        sources,
         ..Default::default()
     };
     diagnostics(&module, errors)
@@ -158,8 +163,12 @@ impl MetalSource {
 
     /// A kernel, and the variables that it takes.
     fn kernel(&self, py: Python<'_>, name: &str) -> PyResult<(Module, Vec<Resource>)> {
-        let kernels = py.detach(|| self.library.kernels(Some(name)));
+        let kernels = py.detach(|| self.library.possible(Some(name)));
         let kernels = kernels.map_err(|errors| self.wrong(&errors))?;
+        if kernels.entries.is_empty() {
+            let refusals = kernels.refusals();
+            return Err(about(kernels.module.sources, &refusals));
+        }
         Ok((Module::new(kernels.module), told(kernels.entries)))
     }
 }

@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
-use invar_ir::Diagnostics;
+use invar_ir::{Diagnostics, Span};
 use invar_msl::{Library, find_clang};
 
 /// What a kernel does with `t`, a texture of this type, and what is said of it.
@@ -399,4 +399,80 @@ fn what_is_wrong_in_the_library_is_told_at_the_line_that_asks_for_it() {
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(all[0].span().start.line, 8, "{all:?}");
     assert_eq!(all[0].labels[0].text, "", "{all:?}");
+}
+
+/// As findings do, a refusal says by which calls it was reached, in which files.
+#[test]
+fn refusals_name_the_calls_that_lead_to_them() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let inner = "static float inner(metal::texture2d<float> t, metal::sampler s, float x) {\n    \
+                 return t.sample(s, metal::float2(x), metal::bias(1)).x;\n}\n";
+    std::fs::write(folder.path().join("inner.h"), inner).expect("written");
+    let other = "static float other(metal::texture2d<float> t) {\n\n\n    return t.read(metal::uint2(0)).x;\n}\n";
+    std::fs::write(folder.path().join("other.h"), other).expect("written");
+    let library = Library {
+        name: "calls.metal".to_string(),
+        text: "#include <metal_stdlib>\n#include \"inner.h\"\n#include \"other.h\"\nusing namespace metal;\n\
+               static float outer(texture2d<float> t, sampler s, float x) {\n    return x + inner(t, s, x);\n}\n\
+               kernel void reached(texture2d<float> t [[texture(0)]], sampler s [[sampler(0)]], device float *y [[buffer(0)]]) {\n\
+               y[0] = outer(t, s, 1);\n}\n\
+               kernel void here(texture2d<float> t [[texture(0)]], sampler s [[sampler(0)]], device float *y [[buffer(0)]]) {\n\
+               y[0] = t.sample(s, float2(y[1]), bias(1)).x;\n}\n\
+               kernel void fine(texture2d<float> t [[texture(0)]], device float *y [[buffer(0)]]) {\n\
+               y[0] = other(t);\n}\n"
+            .to_string(),
+        includes: vec![folder.path().to_path_buf()],
+        ..Library::default()
+    };
+    // Twice: from disk what is refused is the same.
+    for _ in 0..2 {
+        let kernels = library.possible(None).expect("kernels");
+        assert_eq!(kernels.entries.len(), 1);
+        let file = |span: Span| {
+            let source = span.source.map(|id| &kernels.module.sources[id.0 as usize]);
+            let name = source.map_or("", |s| &*s.name);
+            name.rsplit('/').next().unwrap_or_default().to_string()
+        };
+        let told = |number: usize| {
+            let (name, Diagnostics(all)) = &kernels.refused[number];
+            let mut told = format!(
+                "{name} {}:{}",
+                file(all[0].span()),
+                all[0].span().start.line
+            );
+            let mut at = all[0].span().call;
+            while let Some(id) = at {
+                let call = &all[0].calls[id.0 as usize];
+                told += &format!(
+                    ", {} {}:{}",
+                    call.function,
+                    file(call.site),
+                    call.site.start.line
+                );
+                at = call.site.call;
+            }
+            told
+        };
+        assert_eq!(
+            told(0),
+            "reached inner.h:2, inner calls.metal:6, outer calls.metal:9"
+        );
+        assert_eq!(told(1), "here calls.metal:12");
+        let loads = &kernels.module.kernels[0];
+        let mut files = Vec::new();
+        loads.for_each_inst(&mut |inst| files.push(file(inst.span)));
+        assert!(files.contains(&"other.h".to_string()), "{files:?}");
+    }
+    let only = library.possible(Some("reached")).expect("its refusal");
+    assert!(only.entries.is_empty());
+    let source = only.refusals().0[0].span().source.expect("a place");
+    assert!(
+        only.module.sources[source.0 as usize]
+            .name
+            .ends_with("inner.h")
+    );
 }
