@@ -6,18 +6,19 @@
 
 use std::collections::{HashMap, HashSet};
 
+use invar_codegen::analysis::blocks::is_same_along;
 use invar_codegen::analysis::lanes::{Class, Classes};
 use invar_ir::inst::{InstKind, Region, Value, Width};
-use invar_ir::ops::Meaning;
+use invar_ir::ops::{Dim, Meaning};
 use invar_ir::{AccessMode, Inst, Kernel, MemoryAccess, Op, Scalar};
 
 use crate::neighbour_rows::{goes_between_rows, share_loads, tells_rows};
 use crate::plan::{InstKey, Plan, holds_masked_loop, uses};
 use crate::target::Features;
 use crate::tuning::{
-    BLOCK_VECTORS, DIVIDER_VECTORS, FEW_VECTORS, LEAST_TRANSPOSED_ROWS, MOST_CHUNK_OPERATIONS,
-    MOST_SHARING_ROWS, MOST_VECTORS, MOST_VECTORS_WITHOUT_LOOPS, OPERATIONS_BETWEEN_LANES,
-    OPERATIONS_OF_ATOMIC, SHORT_LOOP_OPERATIONS,
+    BLOCK_ROWS, BLOCK_VECTORS, DIVIDER_VECTORS, FEW_VECTORS, LEAST_TRANSPOSED_ROWS,
+    MOST_CHUNK_OPERATIONS, MOST_SHARING_ROWS, MOST_VECTORS, MOST_VECTORS_WITHOUT_LOOPS,
+    OPERATIONS_BETWEEN_LANES, OPERATIONS_OF_ATOMIC, SHORT_LOOP_OPERATIONS,
 };
 
 /// Where a kernel spends its time, as far as its text says.
@@ -68,6 +69,7 @@ pub(crate) fn interleave(
         (0, _) if rows_share => 2 * MOST_SHARING_ROWS,
         (0, _) if goes_between_rows(kernel, &plan.affine) => MOST_VECTORS,
         (0, _) => FEW_VECTORS,
+        _ if work.has_blocks && work.rows_share_blocks => BLOCK_ROWS.min(y),
         _ if work.has_blocks => BLOCK_VECTORS,
         _ if work.keeps_divider_busy => DIVIDER_VECTORS,
         (_, 0..=SHORT_LOOP_OPERATIONS) => MOST_VECTORS,
@@ -89,6 +91,8 @@ pub(crate) fn interleave(
     let block = hot.depth > 0 && work.loads > 0 && tells_rows(kernel);
     let along = if rows_share {
         (count / most_rows).clamp(1, most_along)
+    } else if work.has_blocks {
+        1
     } else if block {
         (if count >= 8 { 2 } else { 1 }).min(most_along)
     } else {
@@ -128,6 +132,8 @@ struct Work {
     loads: u32,
     /// Loads are blocks, whose columns fill registers.
     has_blocks: bool,
+    /// The rows below read the same blocks, with other operands.
+    rows_share_blocks: bool,
     /// Floats' roots and quotients are both computed in each round.
     keeps_divider_busy: bool,
 }
@@ -144,7 +150,7 @@ impl Work {
         let mut inside = HashSet::new();
         let mut used = HashSet::new();
         let mut loads = 0;
-        let mut has_blocks = false;
+        let (mut has_blocks, mut rows_share_blocks) = (false, tells_rows(kernel));
         let (mut divides, mut takes_roots) = (false, false);
         walk(hot.region, &mut |inst| {
             inside.extend(inst.results.iter().copied());
@@ -156,11 +162,14 @@ impl Work {
             if let InstKind::Load(place) = &inst.kind
                 && plan.blocks.contains_key(&std::ptr::from_ref(inst))
             {
-                has_blocks |= match classes.of(place.index) {
+                let is_block = match classes.of(place.index) {
                     Class::Uniform => false,
                     Class::Line(line) => line.stride.unsigned_abs() > 1,
                     Class::Varying => true,
                 };
+                let sum = plan.affine.of(place.index).sum;
+                has_blocks |= is_block;
+                rows_share_blocks &= !is_block || is_same_along(kernel, &plan.affine, &sum, Dim::Y);
             }
             if let (Some((op, ..)), [result]) = (inst.kind.as_op(), &inst.results[..]) {
                 let is_float = kernel.ty(*result).scalar().is_some_and(Scalar::is_float);
@@ -195,6 +204,7 @@ impl Work {
             operations: operations(kernel, classes, hot.region),
             loads,
             has_blocks,
+            rows_share_blocks,
             keeps_divider_busy: divides && takes_roots,
         }
     }

@@ -448,6 +448,81 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
     assert_eq!(asks_by(4, "const u32 128", "%x"), 0);
 }
 
+/// `sum += x[row * n + k] * y[which * n + k]`, sixteen rounds at a time.
+fn rows_by_rows(which: &str) -> String {
+    let mut rounds = String::new();
+    for k in 0..16 {
+        let next = if k == 15 {
+            "next".into()
+        } else {
+            format!("acc.{}", k + 1)
+        };
+        let before = if k == 0 {
+            "acc".into()
+        } else {
+            format!("acc.{k}")
+        };
+        rounds += &format!(
+            "%by.{k} = const u32 {k}
+            %i.{k} = add %i, %by.{k}
+            %j.{k} = add %j, %by.{k}
+            %a.{k} = load %x[%i.{k}]
+            %b.{k} = load %y[%j.{k}]
+            %{next} = fma %a.{k}, %b.{k}, %{before}
+            "
+        );
+    }
+    format!(
+        "kernel @products(%x: device read f32, %y: device read f32, %z: device write f32, %n: u32) {{
+            %column = thread_position_in_grid x
+            %row = thread_position_in_grid y
+            %width = threads_per_grid x
+            %zero = const u32 0
+            %step = const u32 16
+            %none = const f32 0.0
+            %left = mul %row, %n
+            %which = add %column, {which}
+            %right = mul %which, %n
+            %sum = for %k = %zero to %n step %step carry(%acc = %none) {{
+                %i = add %left, %k
+                %j = add %right, %k
+                {rounds}
+                yield %next
+            }}
+            %to = mul %row, %width
+            %at = add %to, %column
+            store %z[%at], %sum
+        }}"
+    )
+}
+
+#[test]
+fn rows_of_threads_share_blocks_that_are_transposed() {
+    // How many shuffles there are, and products.
+    let of = |which: &str| {
+        let options = CompileOptions {
+            target: Target::X86V4,
+            threadgroup_size: Some([64, 16, 1]),
+            ..CompileOptions::default()
+        };
+        let text = rows_by_rows(which);
+        let text = emit(&module(&text), "products", &options, Text::Asm).expect("it compiles");
+        let count = |name| text.matches(name).count();
+        (count("vshufps"), count("vfmadd"))
+    };
+    let (shuffles, products) = of("%zero");
+    assert!(
+        shuffles > 0 && products > 2 * shuffles,
+        "{products} for {shuffles}"
+    );
+    // Each row has blocks of its own.
+    let (shuffles, products) = of("%row");
+    assert!(
+        shuffles > 0 && products <= shuffles,
+        "{products} for {shuffles}"
+    );
+}
+
 #[test]
 fn what_lies_beside_a_tile_is_asked_for_a_threadgroup_ahead() {
     let asks = |row: &str, column: &str, pitch: &str| {
