@@ -42,6 +42,7 @@ trap say_times EXIT
 step cargo fmt --all --check
 step python3 scripts/gallery.py --check
 step cargo clippy --workspace --all-targets -- -D warnings
+if $all; then export INVAR_EVERY_WAY=1; fi
 step cargo test --workspace
 # The workspace has GPUs, for the command does; the library does without.
 step cargo clippy -p invar-runtime --all-targets -- -D warnings
