@@ -1,20 +1,23 @@
-//! Threadgroups that have a piece each of several rows of memory, where the next one goes on beside them.
+//! Threadgroups that have a piece each of several rows of memory, where the next one goes on beside them, or a stretch
+//! of memory by several accesses of each thread.
 //!
-//! Processors foresee what goes on along a row for a while, and such a threadgroup leaves each row after a piece. For
-//! kernels by tiles and layouts that have no loop around their accesses: what lies beside is asked for a threadgroup
-//! ahead ([`crate::prefetch`]). A sum of two arrays of 4096 by 4096 in tiles of 16 by 256 takes a quarter less time so
-//! on one thread of an AMD EPYC 9004.
+//! Processors foresee what goes on along a row for a while, and such a threadgroup leaves each row after a piece; of a
+//! stretch, each chunk has a part of every access. For kernels by tiles and layouts, and rows whose loops are written
+//! out, that have no loop around their accesses: what lies beside is asked for a threadgroup ahead
+//! ([`crate::prefetch`]). A sum of two arrays of 4096 by 4096 in tiles of 16 by 256 takes a quarter less time so on one
+//! thread of an AMD EPYC 9004.
 //!
 //! Where the next threadgroup mostly is suffices, since a request for any address is harmless: a quotient of the place
 //! stays, a remainder grows by one, and of two values the one is taken that `passes/turn_columns.rs` hopes for.
 //!
 //! Deliberately absent: filters and stencils, which load each line several times; distances that only a dispatch knows.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use invar_codegen::analysis::affine::Symbol;
+use invar_codegen::analysis::affine::{Product, Symbol};
 use invar_codegen::analysis::order::LaunchOrder;
-use invar_ir::inst::{InstKind, Region, Value, Width};
+use invar_ir::inst::{InstKind, Memory, Region, Value, Width};
 use invar_ir::ops::Dim;
 use invar_ir::{AddressSpace, Kernel, Module, Op, Place};
 
@@ -49,10 +52,44 @@ pub(crate) fn pieces(
         plan,
         threads: size.iter().map(|n| u64::from(*n)).product(),
         place: Symbol::Threadgroup(dim),
-        found: HashMap::new(),
+        found: Vec::new(),
     };
     walk.region(&kernel.body);
-    walk.found
+    let mut together: HashMap<_, u64> = HashMap::new();
+    for piece in &walk.found {
+        let all = together.entry(piece.stretch()).or_default();
+        *all = all.saturating_add(piece.all);
+    }
+    let pieces = walk.found.iter();
+    pieces
+        .filter(|piece| match piece.bytes.cmp(&piece.all) {
+            Ordering::Less => true,
+            Ordering::Equal => false,
+            Ordering::Greater => piece.is_row && together[&piece.stretch()] >= piece.bytes,
+        })
+        .map(|piece| (piece.access, piece.bytes))
+        .collect()
+}
+
+/// What a threadgroup accesses by one instruction.
+struct Piece {
+    access: InstKey,
+    memory: Memory,
+    /// The place but for a constant number of elements, as terms in order.
+    place: Vec<(Product, i64)>,
+    /// By how many bytes the access moves from one threadgroup to the next.
+    bytes: u64,
+    /// How many bytes it is of.
+    all: u64,
+    /// What threads side by side access lies side by side.
+    is_row: bool,
+}
+
+impl Piece {
+    /// What the accesses to one stretch of memory have in common.
+    fn stretch(&self) -> (Memory, &[(Product, i64)], u64) {
+        (self.memory, &self.place, self.bytes)
+    }
 }
 
 struct Walk<'a, 'k> {
@@ -62,7 +99,7 @@ struct Walk<'a, 'k> {
     threads: u64,
     /// The threadgroup's place along the axis on which the next one is.
     place: Symbol,
-    found: HashMap<InstKey, u64>,
+    found: Vec<Piece>,
 }
 
 impl Walk<'_, '_> {
@@ -78,14 +115,12 @@ impl Walk<'_, '_> {
             let (InstKind::Load(place) | InstKind::Store { place, .. }) = &inst.kind else {
                 continue;
             };
-            if let Some(bytes) = self.piece(place) {
-                self.found.insert(std::ptr::from_ref(inst), bytes);
-            }
+            let access = std::ptr::from_ref(inst);
+            self.found.extend(self.piece(access, place));
         }
     }
 
-    /// How long the piece of a row is that a threadgroup accesses.
-    fn piece(&self, place: &Place) -> Option<u64> {
+    fn piece(&self, access: InstKey, place: &Place) -> Option<Piece> {
         let info = self.module.memory(self.kernel, place.memory)?;
         let of_device = matches!(info.space, AddressSpace::Device | AddressSpace::Constant);
         if !of_device || !place.path.is_empty() {
@@ -96,7 +131,18 @@ impl Walk<'_, '_> {
         let step = self.value_grows(place.index, DEPTH)?;
         let bytes = u64::try_from(step).ok()?.checked_mul(index_bytes)?;
         let all = self.threads.saturating_mul(thread_bytes);
-        (bytes >= CACHE_LINE_BYTES && bytes < all).then_some(bytes)
+        let mut terms = self.plan.affine.of(place.index).sum.terms().to_vec();
+        terms.sort_unstable();
+        let beside = Product::of(Symbol::Thread(Dim::X));
+        let is_row = terms.contains(&(beside, 1)) && index_bytes == thread_bytes;
+        (bytes >= CACHE_LINE_BYTES).then_some(Piece {
+            access,
+            memory: place.memory,
+            place: terms,
+            bytes,
+            all,
+            is_row,
+        })
     }
 
     /// By how much an integer mostly grows from one threadgroup to the next.

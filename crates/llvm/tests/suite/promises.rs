@@ -565,6 +565,53 @@ fn what_lies_beside_a_tile_is_asked_for_a_threadgroup_ahead() {
 }
 
 #[test]
+fn a_stretch_of_several_accesses_is_asked_for_a_threadgroup_ahead() {
+    // Each thread adds so many elements that lie the threadgroup's width apart, or side by side.
+    let asks_by = |elements: usize, step: usize, each: usize| {
+        let mut sums = String::new();
+        for k in 0..elements {
+            sums += &format!(
+                "%by{k} = const u32 {}
+                %i{k} = add %first, %by{k}
+                %v{k} = load %x[%i{k}]
+                %s{} = add %s{k}, %v{k}
+                ",
+                if each == 1 { 256 * k } else { k },
+                k + 1
+            );
+        }
+        let text = format!(
+            "kernel @sums(%x: device read f32, %y: device write f32) threadgroup(256) {{
+                %t = thread_index_in_threadgroup
+                %g = threadgroup_position_in_grid x
+                %step = const u32 {step}
+                %start = mul %g, %step
+                %each = const u32 {each}
+                %own = mul %t, %each
+                %first = add %start, %own
+                %s0 = const f32 0.0
+                {sums}
+                %i = thread_position_in_grid x
+                store %y[%i], %s{elements}
+            }}"
+        );
+        let options = CompileOptions {
+            target: Target::X86V3,
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(&text), "sums", &options, Text::Asm).expect("it compiles");
+        text.matches("prefetch").count()
+    };
+    let asks = |elements, step| asks_by(elements, step, 1);
+    assert!(asks(4, 1024) > 0);
+    assert!(asks(16, 4096) > 0);
+    // Processors foresee this, or there are gaps.
+    assert_eq!(asks(1, 256), 0);
+    assert_eq!(asks(4, 2048), 0);
+    assert_eq!(asks_by(4, 1024, 4), 0);
+}
+
+#[test]
 fn rows_of_the_next_round_of_all_threads_are_asked_for_in_a_loop_of_each() {
     // For each row of its own the loop within asks for the one that stands there in the next round.
     let asks = |start: &str, column: &str| {
