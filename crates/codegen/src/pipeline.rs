@@ -101,6 +101,7 @@ pub const WGSL: &[Step] = &[
 /// makes more constant; what is left unused goes last.
 pub const OPTIMISATION: &[&str] = &[
     "fold",
+    "reroll",
     "unguard",
     "last-rounds",
     "fold",

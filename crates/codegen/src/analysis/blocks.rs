@@ -225,12 +225,7 @@ fn hides_no_row(kernel: &Kernel, affine: &Affine<'_>, sum: &Sum<Product>) -> boo
 }
 
 /// Whether a sum is the same for threads side by side along an axis, as far as is seen.
-pub fn is_same_along(
-    kernel: &Kernel,
-    affine: &Affine<'_>,
-    sum: &Sum<Product>,
-    along: Dim,
-) -> bool {
+pub fn is_same_along(kernel: &Kernel, affine: &Affine<'_>, sum: &Sum<Product>, along: Dim) -> bool {
     let mut same = |symbol| match symbol {
         Symbol::Thread(dim) => dim != along,
         Symbol::Query(op, _) => !matches!(

@@ -74,6 +74,13 @@ pub const PASSES: &[Pass] = &[
         run: |module, kernel, _| count_loops::run(module, kernel, Wrapping::IsAsked),
     },
     Pass {
+        name: "reroll",
+        run: |module, kernel, options| {
+            let size = kernel.threadgroup_size;
+            reroll::run(module, kernel, size, options.unroll_rounds as usize + 1);
+        },
+    },
+    Pass {
         name: "unguard",
         run: |_, kernel, _| unguard::run(kernel),
     },

@@ -15,15 +15,15 @@
 //! operation on such. The loop stands where the last link did, so that between the first load and that nothing may
 //! write, meet or leave. No addition changes its place in the sum.
 //!
-//! Deliberately absent: sums in which rounds load from objects that are not asked for only; chains of anything but
-//! sums; rounds that store.
+//! Deliberately absent: sums of which no round loads from threadgroup memory; chains of anything but sums; rounds that
+//! store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    Const, Imm, Inst, InstKind, Kernel, Memory, Op, Place, Region, Span, Type, Value, ValueInfo,
-    Values,
+    AddressSpace, Const, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Place, Region, Span,
+    Type, Value, ValueInfo, Values,
 };
 
 use super::common::{constants, new_value, push_const, push_inst};
@@ -32,23 +32,41 @@ use super::forward::is_element;
 use crate::analysis::affine::{self, Affine};
 use crate::analysis::ranges::{self, Known};
 
-/// Links of a chain that are worth a loop, at least.
-const LEAST_ROUNDS: usize = 4;
-
-/// Rewrites a kernel for full threadgroups of a size, where rounds load from objects that are asked for; whether
-/// anything was changed.
-pub(super) fn run(kernel: &mut Kernel, size: [u32; 3], asked: impl Fn(Memory) -> bool) -> bool {
+/// Rewrites a kernel for threadgroups of a size, if that is known, where at least so many rounds load from threadgroup
+/// memory; whether anything was changed.
+pub(super) fn run(
+    module: &Module,
+    kernel: &mut Kernel,
+    size: Option<[u32; 3]>,
+    least: usize,
+) -> bool {
+    let of_threadgroup = |memory| {
+        let info = module.memory(kernel, memory);
+        info.is_some_and(|info| info.space == AddressSpace::Threadgroup)
+    };
+    let mut memories = HashSet::new();
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Load(place) = &inst.kind
+            && of_threadgroup(place.memory)
+        {
+            memories.insert(place.memory);
+        }
+    });
+    if memories.is_empty() {
+        return false;
+    }
     let known = Known {
-        threadgroup_size: Some(size),
+        threadgroup_size: size,
         threads: None,
     };
     let ranges = ranges::analyse(kernel, &known);
     let mut look = Look {
         kernel,
-        affine: affine::analyse(kernel, &ranges, Some(size)),
+        affine: affine::analyse(kernel, &ranges, size),
         constants: constants(kernel),
         uses: vec![0; kernel.values.len()],
-        asked: &asked,
+        asked: &memories,
+        least,
     };
     kernel.for_each_inst(&mut |inst| {
         (inst.kind).for_each_use(|value| look.uses[value.0 as usize] += 1);
@@ -119,7 +137,10 @@ struct Look<'a, 'k> {
     constants: HashMap<Value, Const>,
     /// How often each value is used.
     uses: Vec<u32>,
-    asked: &'a dyn Fn(Memory) -> bool,
+    /// What rounds may load from.
+    asked: &'a HashSet<Memory>,
+    /// Links of a chain that are worth a loop, at least.
+    least: usize,
 }
 
 /// Links of one chain, by where they stand in their region.
@@ -165,7 +186,7 @@ impl Look<'_, '_> {
             let links = (self.carried(region, at, last).into_iter())
                 .map(|carried| self.links(region, at, last, carried))
                 .max_by_key(|links| links.at.len());
-            if let Some(links) = links.filter(|links| links.at.len() >= LEAST_ROUNDS) {
+            if let Some(links) = links.filter(|links| links.at.len() >= self.least) {
                 links.at.iter().for_each(|link| taken[*link] = true);
                 chains.push(links);
             }
@@ -370,7 +391,7 @@ impl Build<'_, '_, '_> {
                     self.begin = self.begin.min(*self.at.get(value)?);
                     indices.push(other.index);
                 }
-                self.asked |= (look.asked)(place.memory);
+                self.asked |= look.asked.contains(&place.memory);
                 Some(Node::Load {
                     place: place.clone(),
                     index: self.node(&indices)?,

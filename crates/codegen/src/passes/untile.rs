@@ -35,6 +35,9 @@ use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known, Range, Ranges};
 use crate::tuning::UNTILED_INSTRUCTIONS;
 
+/// Rounds of a sum that were written out and become a loop, at least.
+const LEAST_ROUNDS: usize = 4;
+
 /// How deep what a thread stored is looked into.
 const DEPTH: u32 = 24;
 
@@ -75,11 +78,7 @@ pub(super) fn run(module: &Module, kernel: &mut Kernel, size: [u32; 3]) -> bool 
         return false;
     }
     let mut rolled = kernel.clone();
-    let in_threadgroup = |memory| {
-        let info = module.memory(kernel, memory);
-        info.is_some_and(|info| info.space == AddressSpace::Threadgroup)
-    };
-    let found = if reroll::run(&mut rolled, size, in_threadgroup) {
+    let found = if reroll::run(module, &mut rolled, Some(size), LEAST_ROUNDS) {
         find(module, &rolled, size)
     } else {
         None
