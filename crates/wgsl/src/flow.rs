@@ -224,6 +224,9 @@ impl<'a> Translator<'a> {
         for (number, part) in parts.iter().enumerate() {
             self.cut = parts.get(number + 1).map(|next| (*next, later));
             let (reached, before) = (self.env[later], flow);
+            if let Some((_, place)) = part.span_iter().last() {
+                self.at(*place);
+            }
             let part = Rest {
                 block: part,
                 from: 0,

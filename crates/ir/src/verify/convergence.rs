@@ -179,6 +179,7 @@ impl<'a> Check<'a> {
         let decides = jump.and_then(|(jump, _)| self.decides(jump, *scope));
         let on = decides.map(|(_, on)| on);
         let on = on.or_else(|| point_on.filter(|_| !is_made).or_else(further));
+        let on = on.map(|on| self.made_of(Span::NONE, on, *scope).1);
         let (on, varies) = match on {
             Some(value) => (
                 format!("`{}`", self.name(value)),
@@ -196,6 +197,7 @@ impl<'a> Check<'a> {
         };
         let (why, label, help) = match point {
             Point::If { span, .. } if jump.is_none() => {
+                let span = point_on.map_or(span, |on| self.made_of(span, on, *scope).0);
                 let construct = self.construct(span, "if");
                 let article = if construct == "if" { "an" } else { "a" };
                 (
@@ -259,6 +261,7 @@ impl<'a> Check<'a> {
             let outer = around.find(|(span, _)| !is_jump(span));
             let decides = decides.map(|(span, on)| (span, Some(on)));
             if let Some((span, Some(on))) = decides.or(outer) {
+                let (span, on) = self.made_of(span, on, *scope);
                 let (on, construct) = (self.name(on), self.construct(span, "if"));
                 error = error.and(span, format!("this `{construct}` depends on `{on}`"));
             }
@@ -321,6 +324,44 @@ impl<'a> Check<'a> {
         is_in(&self.kernel.body, jump, &mut around);
         let differs = |(_, on): &(Span, Value)| !self.uniformity.of(*on).is_over(scope);
         around.into_iter().rev().find(differs)
+    }
+
+    /// Of a condition that is what an author's `if` leaves and has no name, which a front end makes of a long chain of
+    /// `else if`s, the condition that it comes from, and its place; any other as it is.
+    fn made_of(&mut self, mut span: Span, mut on: Value, scope: Scope) -> (Span, Value) {
+        let uniformity = self.uniformity;
+        let varying = |on: &Value| !uniformity.of(*on).is_over(scope);
+        while let Some((inst, condition, given)) = self.left_by_if(on) {
+            let inner = given.into_iter().find(|v| varying(v));
+            match inner.filter(|v| self.left_by_if(*v).is_some()) {
+                Some(inner) => on = inner,
+                None if varying(&condition) => (span, on) = (inst.span, condition),
+                None => break,
+            }
+        }
+        (span, on)
+    }
+
+    /// The `if` of an author that leaves a value without a name, its condition, and what its sides give for the value.
+    fn left_by_if(&mut self, value: Value) -> Option<(&'a Inst, Value, Vec<Value>)> {
+        if self.kernel.values[value.0 as usize].name.is_some() {
+            return None;
+        }
+        let inst = self.definition(value)?;
+        let InstKind::If { condition, .. } = inst.kind else {
+            return None;
+        };
+        let written = self.module.written(inst.span)?;
+        if !["if", "else"].iter().any(|word| written.starts_with(word)) {
+            return None;
+        }
+        let number = inst.results.iter().position(|result| *result == value)?;
+        let given = |side: &Region| match &side.insts.last()?.kind {
+            InstKind::Yield(values) => values.get(number).copied(),
+            _leaves => None,
+        };
+        let sides = inst.kind.regions().into_iter();
+        Some((inst, condition, sides.filter_map(given).collect()))
     }
 
     /// The jump that a front end has made the end of a region of.

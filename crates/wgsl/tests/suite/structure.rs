@@ -1,6 +1,6 @@
 //! How kernels look: as if written by hand.
 
-use invar_ir::{InstKind, Kernel, Module, Region, verify};
+use invar_ir::{Diagnostics, InstKind, Kernel, Module, Region, verify};
 use invar_wgsl::read;
 
 fn module(body: &str) -> Module {
@@ -201,6 +201,60 @@ fn chains_of_else_if_may_be_as_long_as_the_text_may() {
         );
         let kernels = module(&text);
         assert!(verify(kernels).is_ok(), "{length}");
+    }
+}
+
+/// What the report says of a barrier in the last of so many arms, or behind a chain whose last arm returns: its
+/// message, and the lines that it shows with what it says of each. Arm number 0 is on line 1.
+fn missed_in_chain(arms: usize, varying: &[usize], returns: bool) -> (String, Vec<(u32, String)>) {
+    let condition = |arm| match varying.contains(&arm) {
+        true => format!("i == {arm}u"),
+        false => format!("n == {arm}u"),
+    };
+    let middle = (1..arms).map(|arm| format!("\n}} else if ({}) {{ y[i] = n;", condition(arm)));
+    let (inside, behind) = match returns {
+        true => ("return;", "workgroupBarrier();"),
+        false => ("workgroupBarrier();", ""),
+    };
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>; @group(0) @binding(1) var<uniform> n: u32; \
+         @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{ \
+         if ({}) {{ y[i] = 1u; {}\n}} else if (n == {arms}u) {{ {inside}\n}} {behind} }}",
+        condition(0),
+        middle.collect::<String>(),
+    );
+    let module = read("shader.wgsl", &text).expect("a kernel");
+    let Diagnostics(all) = verify(module).expect_err("a barrier that is missed");
+    let error = &all[0];
+    let labels = error.labels.iter();
+    let labels = labels.map(|label| (label.span.start.line, label.text.clone()));
+    (error.message.clone(), labels.collect())
+}
+
+/// However long a chain is, the condition is told that keeps threads from a barrier, on its own line.
+#[test]
+fn the_arm_of_a_long_chain_that_decides_is_told() {
+    for arms in [20, 40, 100] {
+        for varying in [&[3][..], &[0], &[3, 17], &[15], &[16]] {
+            let last = varying[varying.len() - 1];
+            let (message, labels) = missed_in_chain(arms, varying, false);
+            let why = format!("it is in an `if`, and `i == {last}u` may differ");
+            assert!(message.contains(&why), "{arms}, {varying:?}: {message}");
+            let label = format!("this `if` depends on `i == {last}u`");
+            let expected = (last as u32 + 1, label);
+            assert!(
+                labels.contains(&expected),
+                "{arms}, {varying:?}: {labels:?}"
+            );
+
+            let (message, labels) = missed_in_chain(arms, varying, true);
+            let why = format!("some threads `return`, and `i == {last}u` may differ");
+            assert!(message.contains(&why), "{arms}, {varying:?}: {message}");
+            assert!(
+                labels.contains(&expected),
+                "{arms}, {varying:?}: {labels:?}"
+            );
+        }
     }
 }
 
