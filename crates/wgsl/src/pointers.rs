@@ -1,15 +1,15 @@
 //! Parameters of functions that are pointers to storage, uniforms or workgroup memory, which the standard has
-//! (`unrestricted_pointer_parameters`) and naga reads, but does not check.
+//! (`unrestricted_pointer_parameters`), or storage textures. Naga reads them, but does not check them.
 //!
 //! What naga checks instead is the module in which each such parameter is a variable of its own, of the same memory
 //! and type, and a number is handed over in its place. No expression moves, so that what naga finds out of each
-//! holds for the module as it was read. What naga would then not know is what calls reach by these pointers.
+//! holds for the module as it was read. What naga would then not know is what calls reach by these parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use naga::{
-    AddressSpace, Block, Expression, Function, GlobalVariable, Handle, Literal, MemoryDecorations,
-    Module, ResourceBinding, Scalar, Span, Statement, Type, TypeInner,
+    AddressSpace, Block, Expression, Function, GlobalVariable, Handle, ImageClass, Literal,
+    MemoryDecorations, Module, ResourceBinding, Scalar, Span, Statement, Type, TypeInner,
 };
 
 use crate::tree::{blocks, root};
@@ -20,9 +20,13 @@ const GROUP: u32 = u32::MAX;
 /// The parameters of functions that naga does not check, by number.
 type Found = BTreeMap<Handle<Function>, Vec<usize>>;
 
-/// What a pointer that naga does not check leads to.
+/// What a pointer that naga does not check leads to; or a storage texture.
 fn pointee(shader: &Module, ty: Handle<Type>) -> Option<(Handle<Type>, AddressSpace)> {
     match &shader.types[ty].inner {
+        TypeInner::Image {
+            class: ImageClass::Storage { .. },
+            ..
+        } => Some((ty, AddressSpace::Handle)),
         TypeInner::Pointer {
             base,
             space:
@@ -95,23 +99,44 @@ pub(crate) fn without(shader: &Module) -> Option<Module> {
             }
         }
     }
-    for (_, function) in module.functions.iter_mut() {
-        hand_numbers(function, &found);
+    for (handle, function) in module.functions.iter_mut() {
+        hand_numbers(function, (shader, &shader.functions[handle]), &found);
     }
-    for point in &mut module.entry_points {
-        hand_numbers(&mut point.function, &found);
+    for (point, was) in module.entry_points.iter_mut().zip(&shader.entry_points) {
+        hand_numbers(&mut point.function, (shader, &was.function), &found);
     }
     Some(module)
 }
 
-/// Has calls hand over a number where such a parameter was.
-fn hand_numbers(function: &mut Function, found: &Found) {
+/// Has calls hand over a number where such a parameter was. `was` is the function as it was read.
+fn hand_numbers(function: &mut Function, was: (&Module, &Function), found: &Found) {
     let literal = Expression::Literal(Literal::U32(0));
     let number = function.expressions.append(literal, Span::UNDEFINED);
-    replace(&mut function.body, found, number);
+    replace(&mut function.body, was, found, number);
 }
 
-fn replace(block: &mut Block, found: &Found, number: Handle<Expression>) {
+/// Whether an argument may be a texture of another type than the parameter, of which naga is to complain.
+fn is_other_texture(
+    (shader, caller): (&Module, &Function),
+    argument: Handle<Expression>,
+    callee: Handle<Function>,
+    parameter: usize,
+) -> bool {
+    let wanted = shader.functions[callee].arguments[parameter].ty;
+    let given = match &caller.expressions[argument] {
+        Expression::GlobalVariable(global) => Some(shader.global_variables[*global].ty),
+        Expression::FunctionArgument(number) => Some(caller.arguments[*number as usize].ty),
+        _no_variable => None,
+    };
+    matches!(shader.types[wanted].inner, TypeInner::Image { .. }) && given != Some(wanted)
+}
+
+fn replace(
+    block: &mut Block,
+    was: (&Module, &Function),
+    found: &Found,
+    number: Handle<Expression>,
+) {
     for statement in block.iter_mut() {
         match statement {
             Statement::Call {
@@ -120,31 +145,34 @@ fn replace(block: &mut Block, found: &Found, number: Handle<Expression>) {
                 ..
             } => {
                 for parameter in found.get(function).into_iter().flatten() {
-                    arguments[*parameter] = number;
+                    let argument = &mut arguments[*parameter];
+                    if !is_other_texture(was, *argument, *function, *parameter) {
+                        *argument = number;
+                    }
                 }
             }
-            Statement::Block(block) => replace(block, found, number),
+            Statement::Block(block) => replace(block, was, found, number),
             Statement::If { accept, reject, .. } => {
-                replace(accept, found, number);
-                replace(reject, found, number);
+                replace(accept, was, found, number);
+                replace(reject, was, found, number);
             }
             Statement::Switch { cases, .. } => {
                 for case in cases {
-                    replace(&mut case.body, found, number);
+                    replace(&mut case.body, was, found, number);
                 }
             }
             Statement::Loop {
                 body, continuing, ..
             } => {
-                replace(body, found, number);
-                replace(continuing, found, number);
+                replace(body, was, found, number);
+                replace(continuing, was, found, number);
             }
             _simple => {}
         }
     }
 }
 
-/// The variables that a function, and what it calls, hands over by such pointers.
+/// The variables that a function, and what it calls, hands over to such parameters.
 pub(crate) fn handed_over(
     shader: &Module,
     function: &Function,

@@ -489,3 +489,19 @@ fn chains_of_else_are_as_long_as_the_refusal_says() {
         "{message}"
     );
 }
+
+/// A texture that a function takes is of the type that its parameter says.
+#[test]
+fn textures_of_other_types_are_no_arguments() {
+    let with = |given: &str| {
+        format!(
+            "@group(0) @binding(0) var a: texture_storage_2d<r32float, write>;
+@group(0) @binding(1) var b: texture_storage_2d<rgba8unorm, write>;
+fn put(t: texture_storage_2d<r32float, write>, p: vec2u) {{ textureStore(t, p, vec4f()); }}
+@compute @workgroup_size(1) fn main() {{ put({given}, vec2u()); }}"
+        )
+    };
+    assert!(read("right.wgsl", &with("a")).is_ok());
+    let (rule, line, message) = refused(&with("b"));
+    assert_eq!((rule, line), (Rule::TypeMismatch, 4), "{message}");
+}
