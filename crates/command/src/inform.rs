@@ -7,12 +7,12 @@ use clap::Args;
 use invar::{Capabilities, Device, report};
 use invar_ir::diagnostic::path_text;
 use invar_ir::ops::{Accuracy, Meaning, Signature};
-use invar_ir::{Diagnostics, Op, Rule, Scalar};
+use invar_ir::{Diagnostics, Op, Rule, Scalar, verify};
 use invar_texture::{MAX_EXTENT, MAX_TEXELS};
 use serde_json::json;
 
 use crate::options::usage;
-use crate::{Loaded, Machine, Refusal, Verdict, input, read, say, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, read, say, shader, show};
 
 #[derive(Args)]
 pub struct PrintArgs {
@@ -75,6 +75,15 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Some(name) => only(read.module, name)?,
         None => read.module,
     };
+    // Where all entry points of a shader are read, those that the verifier refuses are left out already.
+    if shader::is_shader(&args.file)
+        && args.kernel.is_some()
+        && let Err(Diagnostics(all)) = verify(module.clone())
+    {
+        let all = shader::advised(&args.file, &all);
+        say(report::render_for(&module, &all, input::style()).trim_end());
+        return Ok(Verdict::Errors);
+    }
     match &args.binary {
         None => show(module.to_string().trim_end()),
         Some(path) => {
@@ -89,7 +98,8 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         }
     }
     for (name, Diagnostics(why)) in &refused {
-        let text = report::render_for(&module, why, input::style());
+        let why = shader::advised(&args.file, why);
+        let text = report::render_for(&module, &why, input::style());
         say(&format!("`{name}` is left out:\n{}", text.trim_end()));
     }
     Ok(match refused.is_empty() {

@@ -8,7 +8,7 @@ use crate::read::{Asked, Parsed, Read};
 use crate::{Loaded, Refusal, metal, say, shader};
 use invar::report::{self, Style};
 use invar_ir::diagnostic::path_text;
-use invar_ir::{Diagnostics, Source, binary, text};
+use invar_ir::{Diagnostic, Diagnostics, Source, binary, text};
 
 /// Reads a module in any form, or takes it from those in memory.
 pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refusal> {
@@ -75,10 +75,16 @@ pub fn read(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Option<Read>, 
     match parsed(file, loaded, asked)? {
         Ok(read) => Ok(Some(read)),
         Err((sources, all)) => {
-            say(report::render(&sources, &[], &all, style()).trim_end());
+            tell(file, &sources, &all);
             Ok(None)
         }
     }
+}
+
+/// Says what is wrong with a file, in the words of its language.
+pub fn tell(file: &Path, sources: &[Source], all: &[Diagnostic]) {
+    let all = shader::advised(file, all);
+    say(report::render(sources, &[], &all, style()).trim_end());
 }
 
 /// Colours where a person looks.

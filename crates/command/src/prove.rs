@@ -42,7 +42,8 @@ pub struct ProveArgs {
 
 pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let refused = |module: &Module, all: &[invar_ir::Diagnostic]| {
-        say(report::render_for(module, all, input::style()).trim_end());
+        let all = shader::advised(&args.file, all);
+        say(report::render_for(module, &all, input::style()).trim_end());
         Ok(Verdict::Errors)
     };
     let asked = read::Asked {
@@ -53,7 +54,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let read = match input::parsed(&args.file, loaded, asked)? {
         Ok(read) => read,
         Err((sources, all)) => {
-            say(report::render(&sources, &[], &all, input::style()).trim_end());
+            input::tell(&args.file, &sources, &all);
             return Ok(Verdict::Errors);
         }
     };
@@ -113,7 +114,8 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     for (name, Diagnostics(why)) in &left_out {
         verdict = Verdict::Errors;
         if args.machine.json {
-            let why = report::to_json(&module.sources, &module.calls, why);
+            let why = shader::advised(&args.file, why);
+            let why = report::to_json(&module.sources, &module.calls, &why);
             told.push(json!({ "kernel": name, "verdict": "refused", "diagnostics": why }));
         } else {
             refused(&module, why)?;

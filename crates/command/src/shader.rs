@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::options::{count, size, split, usage};
 use crate::plan::Inputs;
 use crate::read::{Asked, Read};
-use crate::{Loaded, Refusal, Verdict, files, input, metal, say, show};
+use crate::{Loaded, Refusal, Verdict, files, input, metal, show};
 
 #[derive(Args)]
 pub struct InputsArgs {
@@ -677,19 +677,22 @@ fn shader_of(args: &InputsArgs) -> Option<Shader> {
 /// The one entry point that a form is of, read with these constants; `None` if the file has errors, which are said.
 fn read_one(
     args: &InputsArgs,
+    shader: Option<&Shader>,
     loaded: &Loaded,
     constants: &[String],
 ) -> Result<Option<(Read, Entry)>, Refusal> {
+    // Of a form nothing runs: the verifier is not asked, as it is where all entry points are read.
+    let mut entries = shader.into_iter().flat_map(Shader::entries);
+    let only = entries.next().filter(|_| entries.next().is_none());
     let asked = Asked {
-        entry: args.kernel.as_deref(),
+        entry: args.kernel.as_deref().or(only),
         constants,
         with: Some(&args.with),
     };
     let read = match input::parsed(&args.file, loaded, asked)? {
         Ok(read) => read,
         Err((sources, all)) => {
-            let text = invar::report::render(&sources, &[], &all, input::style());
-            say(text.trim_end());
+            input::tell(&args.file, &sources, &all);
             return Ok(None);
         }
     };
@@ -783,7 +786,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     });
     let any = open.iter().map(|name| format!("{name}=1"));
     let constants: Vec<String> = args.constants.iter().cloned().chain(any).collect();
-    let Some((read, entry)) = read_one(args, loaded, &constants)? else {
+    let Some((read, entry)) = read_one(args, shader.as_ref(), loaded, &constants)? else {
         return Ok(Verdict::Errors);
     };
     let all = how_to_fill(&read.module, &entry);

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{
-    Const, Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span,
+    Const, Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span, verify,
 };
 use invar_texture::PixelFormat;
 use naga::front::wgsl::{Frontend, Options, ParseError};
@@ -96,11 +96,12 @@ pub struct Entry {
 
 /// Kernels made of a shader.
 pub struct Kernels {
-    /// The module, to be verified.
+    /// The module, to be verified; where all entry points were asked for, what is not refused passes.
     pub module: Module,
     /// The entry points, in the order of the module's kernels.
     pub entries: Vec<Entry>,
-    /// The entry points of which no kernel can be made, by their names, and why: where all were asked for.
+    /// The entry points of which no kernel can be made, or one that the verifier refuses, by their names, and why:
+    /// where all were asked for.
     pub refused: Vec<(String, Diagnostics)>,
 }
 
@@ -340,7 +341,8 @@ impl Shader {
     }
 
     /// Makes kernels of the compute entry points, or of the one of that name, with these values of
-    /// overrides. Of all of them, those that cannot be made are left out, and [`Kernels::refused`] says why.
+    /// overrides. Of all of them, those that cannot be made, or not pass the verifier, are left out, and
+    /// [`Kernels::refused`] says why.
     ///
     /// ```
     /// let text = "
@@ -357,7 +359,7 @@ impl Shader {
     ///
     /// # Errors
     /// There is no such entry point; something in it is not supported, with its line; an override
-    /// has no value that it needs. Where all are asked for: what is wrong with each, if none can be made.
+    /// has no value that it needs. Where all are asked for: what is wrong with each, if all are left out.
     pub fn kernels(
         &self,
         entry: Option<&str>,
@@ -408,10 +410,8 @@ impl Shader {
         if known.is_empty() && refused.is_empty() {
             return Err(Diagnostics(vec![self.without_any()]));
         }
-        let made = self.made(&|name| known.contains(name), overrides, &mut |name, why| {
-            refused.push((name.to_string(), why));
-            Ok(())
-        })?;
+        let left_out = Some(&mut refused);
+        let made = self.made(&|name| known.contains(name), overrides, left_out)?;
         if made.entries.is_empty() {
             let mut all = Vec::new();
             for error in refused.into_iter().flat_map(|(_, Diagnostics(why))| why) {
@@ -433,19 +433,20 @@ impl Shader {
         asked: &dyn Fn(&str) -> bool,
         overrides: &[(String, f64)],
     ) -> Result<Kernels, Diagnostics> {
-        let made = self.made(asked, overrides, &mut |_, why| Err(why))?;
+        let made = self.made(asked, overrides, None)?;
         match made.entries.is_empty() {
             true => Err(Diagnostics(vec![self.without_any()])),
             false => Ok(made),
         }
     }
 
-    /// The kernels that are asked for, but for those whose refusal the caller takes.
+    /// The kernels that are asked for. With a list of those that are left out it gets those that are refused, by
+    /// the verifier too; without one the first that cannot be made is the error.
     fn made(
         &self,
         asked: &dyn Fn(&str) -> bool,
         overrides: &[(String, f64)],
-        refused: &mut dyn FnMut(&str, Diagnostics) -> Result<(), Diagnostics>,
+        mut left_out: Option<&mut Vec<(String, Diagnostics)>>,
     ) -> Result<Kernels, Diagnostics> {
         let used = self.used(asked);
         let (overrides, constants) = Overrides::new(&self.module, &self.lines, overrides, &used)
@@ -464,8 +465,13 @@ impl Shader {
             }
             let (shader, info, lines) = (&self.module, &self.info, &self.lines);
             let before = module.clone();
-            match translate::entry(shader, info, &overrides, lines, module, number) {
-                Ok((with, resources)) => {
+            let made = translate::entry(shader, info, &overrides, lines, module, number);
+            let made = made.and_then(|(with, resources)| match left_out {
+                Some(_) => Ok((verified(with)?, resources)),
+                None => Ok((with, resources)),
+            });
+            match (made, &mut left_out) {
+                (Ok((with, resources)), _) => {
                     module = with;
                     kernels.append(&mut module.kernels);
                     entries.push(Entry {
@@ -473,10 +479,11 @@ impl Shader {
                         resources,
                     });
                 }
-                Err(why) => {
+                (Err(why), Some(left_out)) => {
                     module = before;
-                    refused(&point.name, why)?;
+                    left_out.push((point.name.clone(), why));
                 }
+                (Err(why), None) => return Err(why),
             }
         }
         Ok(Kernels {
@@ -484,6 +491,19 @@ impl Shader {
             entries,
             refused: Vec::new(),
         })
+    }
+}
+
+/// A module that the verifier takes.
+fn verified(module: Module) -> Result<Module, Diagnostics> {
+    // What is refused does not have the module whose calls it names.
+    let calls = module.calls.clone();
+    match verify(module) {
+        Ok(module) => Ok(module.into_module()),
+        Err(Diagnostics(all)) => {
+            let all = all.into_iter().map(|error| error.bringing(&calls));
+            Err(Diagnostics(all.collect()))
+        }
     }
 }
 

@@ -684,6 +684,63 @@ fn plain(@builtin(global_invocation_id) g: vec3u) { y[g.x] = vec4f(1.0); }
     }
 }
 
+const MISSES: &str = "\
+// run: @good(x = iota(4)) groups(1) -> x == [1, 1, 1, 1]
+// run: @bad() groups(1)
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(4)
+fn good(@builtin(global_invocation_id) id: vec3u) { x[id.x] = 1.0; }
+@compute @workgroup_size(4)
+fn bad(@builtin(local_invocation_index) i: u32) { if (i < 2u) { workgroupBarrier(); } }
+";
+
+/// What the verifier refuses keeps nobody from the others either, and is told in the words of the shader.
+#[test]
+fn what_the_verifier_refuses_is_left_out_of_a_file() {
+    let folder = Folder::new();
+    let file = folder.file("misses.wgsl", MISSES);
+    for command in ["check", "run"] {
+        let (out, err) = expect(1, &[command, text(&file)]);
+        assert!(out.contains("refused @bad\n"), "{out}");
+        assert!(out.contains("@good"), "{out}");
+        assert!(err.contains("error[barrier-not-uniform]"), "{err}");
+        assert!(err.contains("misses.wgsl:7:65"), "{err}");
+        assert!(!err.contains('%'), "{err}");
+        expect(0, &[command, text(&file), "--entry", "good"]);
+        expect(1, &[command, text(&file), "--entry", "bad"]);
+    }
+    let (out, err) = expect(1, &["prove", text(&file)]);
+    assert!(
+        out.contains("@bad: refused") && out.contains("@good: "),
+        "{out}"
+    );
+    assert!(!err.contains('%'), "{err}");
+    let (out, err) = expect(1, &["print", text(&file)]);
+    assert!(
+        out.contains("kernel @good(") && !out.contains("kernel @bad("),
+        "{out}"
+    );
+    assert!(
+        err.contains("`bad` is left out:\nerror[barrier-not-uniform]"),
+        "{err}"
+    );
+    // Alone it is not printed either.
+    let (out, err) = expect(1, &["print", text(&file), "--entry", "bad"]);
+    assert_eq!(out, "");
+    assert!(err.contains("error[barrier-not-uniform]"), "{err}");
+    let alone = MISSES.replace("@compute @workgroup_size(4)\nfn good", "fn good");
+    let alone = alone.replace("@builtin(global_invocation_id) id", "id");
+    let alone = folder.file("alone.wgsl", &alone);
+    for command in ["print", "check", "prove"] {
+        let (out, err) = expect(1, &[command, text(&alone)]);
+        assert_eq!(out, "");
+        assert!(err.contains("error[barrier-not-uniform]"), "{err}");
+        assert!(!err.contains('%'), "{err}");
+    }
+    // What a form is of need not pass.
+    expect(0, &["inputs", text(&alone)]);
+}
+
 const ROUNDS: &str = "\
 @group(0) @binding(0) var<storage, read_write> x: array<u32>;
 @compute @workgroup_size(64)

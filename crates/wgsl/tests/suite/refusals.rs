@@ -505,3 +505,48 @@ fn put(t: texture_storage_2d<r32float, write>, p: vec2u) {{ textureStore(t, p, v
     let (rule, line, message) = refused(&with("b"));
     assert_eq!((rule, line), (Rule::TypeMismatch, 4), "{message}");
 }
+
+/// What the verifier refuses is left out as what cannot be made is, with all that only it has.
+#[test]
+fn entry_points_that_the_verifier_refuses_are_left_out() {
+    let head = "
+        struct Large { all: array<vec4f, 1048577> }
+        @group(0) @binding(0) var<storage, read_write> x: array<f32>;
+        @group(0) @binding(1) var<storage, read_write> large: Large;
+        fn waits(i: u32) { if (i < 2u) { workgroupBarrier(); } }";
+    let wrong = "
+        @compute @workgroup_size(4) fn moves(@builtin(local_invocation_index) i: u32) { large.all[i].x = 1.0; }
+        @compute @workgroup_size(4) fn misses(@builtin(local_invocation_index) i: u32) { waits(i); }";
+    let right = |name: &str| format!("@compute @workgroup_size(4) fn {name}() {{ x[0] = 1.0; }}");
+    let text = format!("{head}{}{wrong}{}", right("first"), right("last"));
+    let shader = Shader::parse("some.wgsl", &text).expect("a shader");
+    let kernels = shader.kernels(None, &[]).expect("kernels");
+    let refused = kernels.refused.iter();
+    let refused =
+        refused.map(|(name, Diagnostics(all))| (&**name, all[0].rule, all[0].calls.len()));
+    assert_eq!(
+        refused.collect::<Vec<_>>(),
+        [
+            ("moves", Rule::LimitExceeded, 0),
+            ("misses", Rule::BarrierNotUniform, 1),
+        ]
+    );
+    let entries = kernels.entries.iter().map(|e| &*e.name);
+    assert_eq!(entries.collect::<Vec<_>>(), ["first", "last"]);
+    assert!(kernels.module.structs.is_empty() && kernels.module.calls.is_empty());
+    assert!(verify(kernels.module).is_ok());
+
+    // By itself one is made as ever, and what is wrong with it is the verifier's to say.
+    let alone = shader.kernels(Some("misses"), &[]).expect("a kernel");
+    assert!(verify(alone.module).is_err());
+    // Where none is left, each is told.
+    let shader = Shader::parse("none.wgsl", &format!("{head}{wrong}")).expect("a shader");
+    let Err(Diagnostics(all)) = shader.kernels(None, &[]) else {
+        panic!("some are made");
+    };
+    let rules = all.iter().map(|error| error.rule);
+    assert_eq!(
+        rules.collect::<Vec<_>>(),
+        [Rule::LimitExceeded, Rule::BarrierNotUniform]
+    );
+}
