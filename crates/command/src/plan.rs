@@ -612,7 +612,13 @@ impl Plan {
                 };
             }
             match shader::raw_bytes(&self.folder.join(name)) {
-                Some(raw) => raw.map_err(keep),
+                Some(raw) => {
+                    let bytes = raw.map_err(&mut keep)?;
+                    match wanted {
+                        Wanted::Elements(element) => self.whole(name, bytes, element),
+                        Wanted::Texels(_) => Ok(bytes),
+                    }
+                }
                 None => {
                     let read = npy::read(&self.folder.join(name));
                     let array = read.map_err(|e| keep(e.to_string()))?;
@@ -630,6 +636,30 @@ impl Plan {
             (Some(why), Some(place)) => Err(Refusal(format!("{place}: {why}"))),
             (Some(_), None) | (None, _) => Ok(done),
         }
+    }
+}
+
+impl Plan {
+    /// The bytes of a file for elements of a type. As in WebGPU a shader's buffer may have some behind its last whole
+    /// element, if it could be bound.
+    fn whole(&self, name: &str, bytes: Vec<u8>, element: &ElementType) -> Result<Vec<u8>, String> {
+        /// What the size of a binding in storage is a multiple of.
+        const BOUND_BYTES: usize = 4;
+        let extent = element.extent(&self.module.structs);
+        let size = extent.map_or(1, |e| e.size_bytes.max(1));
+        let (length, is_shader) = (bytes.len(), shader::is_shader(&self.file));
+        if (length as u64).is_multiple_of(size) || is_shader && length.is_multiple_of(BOUND_BYTES) {
+            return Ok(bytes);
+        }
+        let or_bound = match is_shader {
+            true => format!(
+                ", nor a multiple of {BOUND_BYTES}, which the size of a buffer is in WebGPU"
+            ),
+            false => String::new(),
+        };
+        Err(format!(
+            "`{name}` holds {length} bytes, no whole number of elements of {size}{or_bound}"
+        ))
     }
 }
 

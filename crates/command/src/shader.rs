@@ -255,6 +255,12 @@ pub fn argument(
                 // The rest alone, when the array is named by itself.
                 return Ok(vec![(head.clone(), data.to_string())]);
             };
+            if is_array_file(Path::new(file.trim_matches('"'))) {
+                return Err(Refusal(format!(
+                    "--arg {name}: {file} is an array file, and `{name}` ends in an array of no fixed length: give \
+                     both parts in one file of raw bytes, or each by itself, --arg \"{head}=...\" --arg \"{tail}=@{file}\""
+                )));
+            }
             Ok(vec![
                 (head.clone(), format!("@{file}[..{bytes}]")),
                 (tail.clone(), format!("@{file}[{bytes}..]")),
@@ -387,6 +393,11 @@ fn scalars(element: &ElementType, structs: &[StructDef], name: String, out: &mut
     }
 }
 
+/// Whether a file is one of NumPy's, by its name.
+fn is_array_file(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "npy" || e == "npz")
+}
+
 /// The bytes of a file that is not an array file: all of them, or those of a range: `x.bin[16..]`, also of one
 /// itself: `x.bin[16..][4..8]`. `None` if it is an array file, or if there is no such file.
 pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
@@ -404,9 +415,12 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
             Err(error) => Some(Err(error.to_string())),
         }
     };
-    let named = |p: &Path| p.extension().is_some_and(|e| e == "npy" || e == "npz");
     if path.exists() {
-        return if named(path) { None } else { whole(path) };
+        return if is_array_file(path) {
+            None
+        } else {
+            whole(path)
+        };
     }
     let text = path.to_str()?;
     let (file, range) = text.strip_suffix(']')?.rsplit_once('[')?;
@@ -511,10 +525,16 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
         let size = element
             .extent(&module.structs)
             .map_or(1, |e| e.size_bytes.max(1));
-        let found = bound.args[at].bytes().len() as u64 / size;
-        if found != u64::from(wanted) {
+        let bytes = bound.args[at].bytes().len() as u64;
+        let (found, behind) = (bytes / size, bytes % size);
+        if found != u64::from(wanted) || behind > 0 {
+            let behind = match behind {
+                0 => String::new(),
+                1 => " and 1 byte more".to_string(),
+                n => format!(" and {n} bytes more"),
+            };
             return Err(Refusal(format!(
-                "argument for `{}`: the variable has {} of {size} bytes, and the argument has {found}",
+                "argument for `{}`: the variable has {} of {size} bytes, and the argument has {found}{behind}",
                 resource.name,
                 count(wanted as usize, "element"),
             )));

@@ -513,6 +513,101 @@ fn a_part_of_a_file_fills_both_parts_of_a_variable() {
     }
 }
 
+/// As in WebGPU, bytes behind the last whole element are none of the array's, and come back as they are; a file of a
+/// size that no buffer is bound with is refused, and so is each file that is not whole elsewhere.
+#[test]
+fn bytes_behind_the_last_element_stay_as_they_are() {
+    let folder = Folder::new();
+    let shader = "struct Two { n: u32, items: array<vec2u> }
+@group(0) @binding(0) var<storage, read_write> two: Two;
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) {
+  if (i < arrayLength(&two.items)) { two.items[i] += vec2u(arrayLength(&two.items)); }
+}
+";
+    let file = folder.file("two.wgsl", shader);
+    let (before, after) = (folder.path("before.bin"), folder.path("after.bin"));
+    let (given, out) = (
+        format!("two=@{}", text(&before)),
+        format!("two=@{}", text(&after)),
+    );
+    let run = [
+        "run",
+        text(&file),
+        "--groups",
+        "1",
+        "--arg",
+        &given,
+        "--out",
+        &out,
+    ];
+    let bytes: Vec<u8> = (0..28).collect();
+    for device in ["reference", "checked", "cpu"] {
+        std::fs::write(&before, &bytes).expect("written");
+        expect(0, &[&run[..], &["--device", device]].concat());
+        let mut expected = bytes.clone();
+        for at in [8, 12, 16, 20] {
+            expected[at] += 2;
+        }
+        assert_eq!(std::fs::read(&after).expect("there"), expected, "{device}");
+    }
+    std::fs::write(&before, &bytes[..26]).expect("written");
+    let (_, err) = expect(2, &run);
+    assert!(
+        err.contains("holds 18 bytes, no whole number of elements of 8, nor a multiple of 4, which the size of a buffer is"),
+        "{err}"
+    );
+    // A variable of fixed size has its size.
+    let one = "@group(0) @binding(0) var<storage, read_write> one: array<vec2u, 2>;
+@compute @workgroup_size(1) fn main() { one[0] = vec2u(); }
+";
+    let one = folder.file("one.wgsl", one);
+    std::fs::write(&before, &bytes[..20]).expect("written");
+    let given = format!("one=@{}", text(&before));
+    let (_, err) = expect(2, &["run", text(&one), "--groups", "1", "--arg", &given]);
+    assert!(
+        err.contains(
+            "the variable has 2 elements of 8 bytes, and the argument has 2 and 4 bytes more"
+        ),
+        "{err}"
+    );
+    let kernel = "kernel @k(%x: device read_write u32x2) threadgroup(1) {\n}\n";
+    let kernel = folder.file("k.inv", kernel);
+    let given = format!("x=@{}", text(&before));
+    let (_, err) = expect(2, &["run", text(&kernel), "--grid", "1", "--arg", &given]);
+    assert!(
+        err.contains("holds 20 bytes, no whole number of elements of 8"),
+        "{err}"
+    );
+    // An array file says where its numbers begin, and cannot be cut.
+    let array = folder.path("two.npy");
+    let x = format!("x=@{}", text(&array));
+    let copy = folder.file(
+        "copy.inv",
+        "kernel @k(%x: device read_write u8) threadgroup(1) {\n}\n",
+    );
+    expect(
+        0,
+        &[
+            "run",
+            text(&copy),
+            "--grid",
+            "1",
+            "--arg",
+            "x=iota(24)",
+            "--out",
+            &x,
+        ],
+    );
+    let given = format!("two=@{}", text(&array));
+    let (_, err) = expect(2, &["run", text(&file), "--groups", "1", "--arg", &given]);
+    assert!(
+        err.contains("is an array file, and `two` ends in an array of no fixed length"),
+        "{err}"
+    );
+    assert!(err.contains("--arg \"two.items=@"), "{err}");
+}
+
 const SIZED: &str = "\
 override size: u32;
 override by: f32;

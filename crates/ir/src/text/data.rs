@@ -28,8 +28,9 @@ pub enum Wanted {
     Texels(TextureShape),
 }
 
-/// Reads a file: its name as written and what is wanted of it, to the bytes of whole elements laid out as L3 says, or
-/// to those of the texture, or why there are none.
+/// Reads a file: its name as written and what is wanted of it, to the bytes of elements laid out as L3 says, or to
+/// those of the texture, or why there are none. Whether bytes may be left behind the last whole element, which nothing
+/// reaches (B4), is the reader's to say.
 pub type FileReader<'a> = &'a mut dyn FnMut(&str, &Wanted) -> Result<Vec<u8>, String>;
 
 /// The bytes of elements that an expression stands for; a scalar gives one element.
@@ -124,23 +125,14 @@ pub fn evaluate(
                 literal::from_integer(scalar, index).bits
             }))
         }
-        ExprKind::File(name) => {
-            let bytes = files(name, &Wanted::Elements(element.clone())).map_err(wrong)?;
-            if !(bytes.len() as u64).is_multiple_of(extent.size_bytes) {
-                return Err(wrong(format!(
-                    "`{name}` holds {} bytes, no whole number of elements of {}",
-                    bytes.len(),
-                    extent.size_bytes
-                )));
-            }
-            Ok(bytes)
-        }
+        ExprKind::File(name) => files(name, &Wanted::Elements(element.clone())).map_err(wrong),
         ExprKind::Rev(inner) => {
             let mut bytes = evaluate(inner, element, structs, files)?;
             let size = extent.size_bytes as usize;
+            let whole = bytes.len() / size * size;
             // In place: there may be no memory for a second copy.
-            bytes.reverse();
-            bytes.chunks_mut(size).for_each(<[u8]>::reverse);
+            bytes[..whole].reverse();
+            bytes[..whole].chunks_mut(size).for_each(<[u8]>::reverse);
             Ok(bytes)
         }
         ExprKind::Length(_) => Err(wrong(
