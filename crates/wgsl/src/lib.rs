@@ -571,6 +571,9 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             if !notes.is_empty() {
                 diagnostic = diagnostic.help(notes.join("; "));
             }
+            if message.contains("unknown address space") && message.contains("push_constant") {
+                diagnostic = diagnostic.help("its name in the standard is `immediate`: `var<immediate>`");
+            }
             if message.starts_with("redefinition of") && is_in_continuing(lines, &error) {
                 diagnostic = diagnostic.help(
                     "give it another name: naga reads the body of a loop and its `continuing` as one block, \

@@ -232,7 +232,9 @@ impl<'a> Translator<'a> {
             && matches!(self.shader.types[ty].inner, TypeInner::Array { .. })
         {
             // A long array: its contents as they are now.
-            let copy = self.variable("copy", ty)?;
+            let whole = self.k.memory(ptr.memory).map(|info| info.name.to_string());
+            let copy = format!("{}.copy", whole.as_deref().unwrap_or("array"));
+            let copy = self.variable(&copy, ty)?;
             if let Tree::Memory(to) = &*copy {
                 let to = to.clone();
                 self.copy_elements(&to, ptr, count)?;

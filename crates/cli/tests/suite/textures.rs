@@ -458,7 +458,7 @@ fn formats_of_wgsl_are_given_for_what_is_written() {
         "wgsl",
         "dst=r8unorm",
         1,
-        "WGSL has no `write` texture of r8unorm",
+        "WGSL without extensions has no `write` texture of r8unorm",
     );
     says(
         "wgsl",

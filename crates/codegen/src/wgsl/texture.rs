@@ -109,7 +109,7 @@ fn spelled(ty: TextureType, format: Option<PixelFormat>, name: &str) -> Result<S
     if !known.contains(&format) {
         let names: Vec<&str> = known.iter().map(|format| format.name()).collect();
         return Err(format!(
-            "WGSL has no `{access}` texture of {}, but of {}",
+            "WGSL without extensions has no `{access}` texture of {}, but of {}",
             format.name(),
             names.join(", ")
         ));

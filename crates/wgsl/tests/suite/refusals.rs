@@ -490,22 +490,6 @@ fn chains_of_else_are_as_long_as_the_refusal_says() {
     );
 }
 
-/// A texture that a function takes is of the type that its parameter says.
-#[test]
-fn textures_of_other_types_are_no_arguments() {
-    let with = |given: &str| {
-        format!(
-            "@group(0) @binding(0) var a: texture_storage_2d<r32float, write>;
-@group(0) @binding(1) var b: texture_storage_2d<rgba8unorm, write>;
-fn put(t: texture_storage_2d<r32float, write>, p: vec2u) {{ textureStore(t, p, vec4f()); }}
-@compute @workgroup_size(1) fn main() {{ put({given}, vec2u()); }}"
-        )
-    };
-    assert!(read("right.wgsl", &with("a")).is_ok());
-    let (rule, line, message) = refused(&with("b"));
-    assert_eq!((rule, line), (Rule::TypeMismatch, 4), "{message}");
-}
-
 /// What the verifier refuses is left out as what cannot be made is, with all that only it has.
 #[test]
 fn entry_points_that_the_verifier_refuses_are_left_out() {
@@ -549,4 +533,46 @@ fn entry_points_that_the_verifier_refuses_are_left_out() {
         rules.collect::<Vec<_>>(),
         [Rule::LimitExceeded, Rule::BarrierNotUniform]
     );
+}
+
+/// A texture that a function takes is of the type that its parameter says.
+#[test]
+fn textures_of_other_types_are_no_arguments() {
+    let with = |given: &str| {
+        format!(
+            "@group(0) @binding(0) var a: texture_storage_2d<r32float, write>;
+@group(0) @binding(1) var b: texture_storage_2d<rgba8unorm, write>;
+fn put(t: texture_storage_2d<r32float, write>, p: vec2u) {{ textureStore(t, p, vec4f()); }}
+@compute @workgroup_size(1) fn main() {{ put({given}, vec2u()); }}"
+        )
+    };
+    assert!(read("right.wgsl", &with("a")).is_ok());
+    let (rule, line, message) = refused(&with("b"));
+    assert_eq!((rule, line), (Rule::TypeMismatch, 4), "{message}");
+}
+
+/// The address space that WGSL took over from other languages has another name in the standard.
+#[test]
+fn immediates_are_named_where_they_have_their_old_name() {
+    let text = "var<push_constant> n: u32;\n@compute @workgroup_size(1) fn main() { let m = n; }";
+    let Err(Diagnostics(all)) = read("old.wgsl", text) else {
+        panic!("it was taken");
+    };
+    let help = all[0].help.as_deref().unwrap_or_default();
+    assert!(help.contains("`var<immediate>`"), "{help}");
+    assert!(read("new.wgsl", &text.replace("push_constant", "immediate")).is_ok());
+}
+
+/// An array that is loaded whole is a copy, which is called as what it is a copy of.
+#[test]
+fn copies_of_whole_arrays_are_called_as_their_variables() {
+    let text = "
+        @group(0) @binding(0) var<storage, read_write> to: array<u32, 70000>;
+        @group(0) @binding(1) var<storage, read> whole: array<u32, 70000>;
+        @compute @workgroup_size(1) fn main() { to = whole; }";
+    let module = read("copy.wgsl", text).expect("a kernel");
+    let Diagnostics(all) = verify(module).expect_err("more than a thread has");
+    assert_eq!(all[0].rule, Rule::LimitExceeded);
+    let message = "with `%whole.copy` the thread arrays of `@main` take 280000 bytes";
+    assert!(all[0].message.starts_with(message), "{}", all[0].message);
 }
