@@ -101,6 +101,7 @@ pub const WGSL: &[Step] = &[
 /// makes more constant; what is left unused goes last.
 pub const OPTIMISATION: &[&str] = &[
     "fold",
+    "early-returns",
     "reroll",
     "unguard",
     "last-rounds",

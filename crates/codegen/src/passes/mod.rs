@@ -19,6 +19,7 @@ pub mod cost;
 mod count_loops;
 mod cse;
 mod dead;
+mod early_returns;
 mod fold;
 mod forward;
 mod if_convert;
@@ -72,6 +73,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "count-loops-or-ask",
         run: |module, kernel, _| count_loops::run(module, kernel, Wrapping::IsAsked),
+    },
+    Pass {
+        name: "early-returns",
+        run: |_, kernel, _| early_returns::run(kernel),
     },
     Pass {
         name: "reroll",
