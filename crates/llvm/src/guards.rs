@@ -128,15 +128,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     then,
                     otherwise,
                 } => {
-                    let same = self.shared_value(*condition).map(|parts| parts.part(0, 0));
+                    let same = self.shared_condition(*condition, 0);
                     for (region, holds) in [(then, true), (otherwise, false)] {
                         match same {
-                            Some(Part::Scalar(same)) => {
-                                let same = same.into_int_value();
+                            Some(same) => {
                                 let taken = if holds { same } else { self.e.not(same) };
                                 self.find_if(taken, region, (*condition, holds), find);
                             }
-                            _differs => self.find_under(region, (*condition, holds), 1, find),
+                            None => self.find_under(region, (*condition, holds), 1, find),
                         }
                     }
                 }
@@ -162,6 +161,53 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     }
                 }
             }
+        }
+    }
+
+    /// A condition that is known in front of the segment, as it is or by what it is made of there: such as whether there
+    /// is a buffer at all, which an `if` gives.
+    fn shared_condition(&self, condition: Value, depth: u32) -> Option<IntValue<'c>> {
+        const DEPTH: u32 = 4;
+        let e = &self.e;
+        if let Some(shared) = self.shared_value(condition) {
+            return match shared.part(0, 0) {
+                Part::Scalar(same) => Some(same.into_int_value()),
+                Part::Affine { .. } | Part::Vector(_) => None,
+            };
+        }
+        if depth > DEPTH {
+            return None;
+        }
+        let inst = self.analysis.plan.definitions.get(&condition)?;
+        let known = |value| self.shared_condition(value, depth + 1);
+        match &inst.kind {
+            InstKind::Const(constant) => {
+                let ty = e.context.bool_type();
+                Some(ty.const_int(constant.bits & 1, false))
+            }
+            InstKind::Op { op, args, .. } => match (op, &args[..]) {
+                (Op::Not, [a]) => Some(e.not(known(*a)?)),
+                (Op::And, [a, b]) => Some(e.and(known(*a)?, known(*b)?)),
+                (Op::Or, [a, b]) => Some(e.or(known(*a)?, known(*b)?)),
+                _other => None,
+            },
+            InstKind::If {
+                condition: chooses,
+                then,
+                otherwise,
+            } => {
+                let number = inst.results.iter().position(|r| *r == condition)?;
+                let [yes, no] = [then, otherwise].map(|side| {
+                    let InstKind::Yield(values) = &side.insts.last()?.kind else {
+                        return None;
+                    };
+                    known(*values.get(number)?)
+                });
+                let (yes, no) = (yes?, no?);
+                let chosen = e.select(known(*chooses)?.into(), yes.into(), no.into());
+                Some(chosen.into_int_value())
+            }
+            _other => None,
         }
     }
 
