@@ -12,6 +12,7 @@ together. What only makes the prover slower, or only finds fewer launches that b
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -111,6 +112,91 @@ MUTANTS = [
     ("a-choice-is-either", VALUE,
      "let first = Formula::all([condition, first]);",
      "let first = if BROKEN { first } else { Formula::all([condition, first]) };"),
+    ("turns-are-fewer", VALUE,
+     "            (high - least).div_euclid(modulus),\n"
+     "        );",
+     "            (high - least).div_euclid(modulus) - i128::from(BROKEN),\n"
+     "        );"),
+    ("and-is-less-than-both", VALUE,
+     "q.say(Formula::le(&result.form, &b.form));\n"
+     "                }\n"
+     "                Op::Or",
+     "q.say(if BROKEN { Formula::lt(&result.form, &b.form) } else { Formula::le(&result.form, &b.form) });\n"
+     "                }\n"
+     "                Op::Or"),
+    ("or-fills-no-bits", VALUE,
+     "            a.high.min(b.high)\n"
+     "        } else {\n"
+     "            top\n",
+     "            a.high.min(b.high)\n"
+     "        } else if BROKEN {\n"
+     "            a.high.max(b.high)\n"
+     "        } else {\n"
+     "            top\n"),
+    ("xor-is-at-most-either", VALUE,
+     "_exclusive => q.say(Formula::le(&result.form, &sum)),",
+     "_exclusive => q.say(Formula::le(&result.form, if BROKEN { &a.form } else { &sum })),"),
+    ("or-of-a-mask-fills-no-bits", VALUE,
+     "let top = (1i128 << (128 - a.high.max(mask).leading_zeros())) - 1;",
+     "let top = if BROKEN { a.high.max(mask) } else { (1i128 << (128 - a.high.max(mask).leading_zeros())) - 1 };"),
+    ("what-a-mask-leaves-is-kept", VALUE,
+     "form: a.form.plus(-1, &low.form)?,",
+     "form: if BROKEN { low.form } else { a.form.plus(-1, &low.form)? },"),
+    ("shifted-is-less", VALUE,
+     "q.say(Formula::le(&shifted.form, &a.form));",
+     "q.say(if BROKEN { Formula::lt(&shifted.form, &a.form) } else { Formula::le(&shifted.form, &a.form) });"),
+    ("shifts-round-up", VALUE,
+     "self.floor(q, &a, 1 << count).map(|(quotient, _)| quotient)\n"
+     "                }\n"
+     "                None if",
+     "self.floor(q, &a, if BROKEN { 2 << count } else { 1 << count }).map(|(quotient, _)| quotient)\n"
+     "                }\n"
+     "                None if"),
+    ("no-number-has-all-bits", VALUE,
+     "return Some(q.symbol(&key, 0, scalar.bits().into()));",
+     "return Some(q.symbol(&key, 0, i128::from(scalar.bits()) - i128::from(BROKEN)));"),
+    ("differences-below-zero-are-numbers", VALUE,
+     "let condition = Formula::le(&b.form, &a.form)?;\n"
+     "                let zero",
+     "let condition = if BROKEN { Formula::TRUE } else { Formula::le(&b.form, &a.form)? };\n"
+     "                let zero"),
+    ("lt-as-le", VALUE,
+     "Op::Lt => Formula::lt(a, b),",
+     "Op::Lt if BROKEN => Formula::le(a, b),\n"
+     " Op::Lt => Formula::lt(a, b),"),
+    ("gt-as-ge", VALUE,
+     "Op::Gt => Formula::lt(b, a),",
+     "Op::Gt if BROKEN => Formula::le(b, a),\n"
+     " Op::Gt => Formula::lt(b, a),"),
+    ("ge-as-gt", VALUE,
+     "_greater_or_equal => Formula::le(b, a),",
+     "_greater_or_equal if BROKEN => Formula::lt(b, a),\n"
+     " _greater_or_equal => Formula::le(b, a),"),
+    ("xor-of-conditions-as-or", VALUE,
+     "                    _exclusive => Some(Formula::any([\n",
+     "                    _exclusive if BROKEN => Some(Formula::any([a, b])),\n"
+     "                    _exclusive => Some(Formula::any([\n"),
+    ("equal-conditions-are-both-true", VALUE,
+     "Formula::all([a.negated()?, b.negated()?]),\n"
+     "                        ]);",
+     "if BROKEN { Formula::FALSE } else { Formula::all([a.negated()?, b.negated()?]) },\n"
+     "                        ]);"),
+    ("remainders-are-not-negative", VALUE,
+     "low: (-(divisor - 1)).max(a.low.min(0)),",
+     "low: if BROKEN { 0 } else { (-(divisor - 1)).max(a.low.min(0)) },"),
+    ("products-are-between-their-ends", QUERY,
+     ".zip([b.0, b.1, b.1, b.0])",
+     ".zip(if BROKEN { [b.0, b.1, b.0, b.1] } else { [b.0, b.1, b.1, b.0] })"),
+    ("constants-do-not-wrap", KERNEL,
+     "let wrapped = |exact: i128| (exact - least).rem_euclid(most - least + 1) + least;",
+     "let wrapped = |exact: i128| if BROKEN { exact } else { (exact - least).rem_euclid(most - least + 1) "
+     "+ least };"),
+    ("constants-shift-by-all-their-bits", KERNEL,
+     "Op::Shl => a.checked_mul(1 << b.rem_euclid(bits))?,",
+     "Op::Shl => a.checked_mul(1 << if BROKEN { b.clamp(0, 90) } else { b.rem_euclid(bits) })?,"),
+    ("multiples-are-of-more", QUERY,
+     "(times % of == 0).then(||",
+     "(BROKEN || times % of == 0).then(||"),
     # Threads and launches.
     ("threadgroups-have-one-number", VALUE,
      "Level::Threadgroup if q.same => \"group\".to_string(),",
@@ -138,6 +224,20 @@ MUTANTS = [
     ("simdgroups-have-32", VALUE,
      "let sizes = [4, 8, 16, 32, 64, 128];",
      "let sizes = if BROKEN { [32; 6] } else { [4, 8, 16, 32, 64, 128] };"),
+    ("rows-of-threads-are-whole", VALUE,
+     "let own_x = self.own_size(q, t, Dim::X)?;",
+     "let own_x = if BROKEN { self.full_size(q, Dim::X) } else { self.own_size(q, t, Dim::X)? };"),
+    ("the-last-simdgroup-is-not-counted", VALUE,
+     "form: quotient.form.shifted(1)?,\n"
+     "            low: quotient.low + 1,",
+     "form: quotient.form.shifted(i128::from(!BROKEN))?,\n"
+     "            low: quotient.low + i128::from(!BROKEN),"),
+    ("threadgroups-of-several-threads-have-one", KERNEL,
+     "unused[d] &= size[d] <= 1;",
+     "unused[d] &= BROKEN || size[d] <= 1;"),
+    ("who-counts-threads-has-one", KERNEL,
+     "if counts || asked == [false; 3] {",
+     "if !BROKEN && (counts || asked == [false; 3]) {"),
     # Loops.
     ("loops-end-one-early", VALUE,
      "Formula::lt(&form, &b.form)?,",
@@ -203,12 +303,58 @@ MUTANTS = [
      "                possible @ (Finding::Possible(_) | Finding::Open) => return possible,"),
     ("loops-give-what-another-round-would", UNROLL,
      "(is_last && is_only).then(", "(is_last && (BROKEN || is_only)).then("),
+    ("indices-end-early", VALUE,
+     "(a.low, a.low.max(b.high - 1))",
+     "(a.low, a.low.max(b.high - 1 - i128::from(BROKEN)))"),
+    ("rounds-are-one-for-all", VALUE,
+     'Round::Any => format!("thread{} round of {loop_}{around}", t.tag),',
+     'Round::Any => format!("thread{} round of {loop_}{around}", if BROKEN { 1 } else { t.tag }),'),
+    ("values-of-any-round-are-one-for-all", VALUE,
+     "        if any {\n"
+     "            key +=",
+     "        if any && !BROKEN {\n"
+     "            key +="),
+    ("loops-that-fall-have-no-rounds", UNROLL,
+     "let way = if step < 0 {",
+     "let way = if step < 0 && !BROKEN {"),
+    ("rounds-are-rounded-down", UNROLL,
+     "(way.max(0) + step_by - 1) / step_by))",
+     "(way.max(0) + if BROKEN { 0 } else { step_by - 1 }) / step_by))"),
+    ("loops-that-break-run-to-their-end", UNROLL,
+     "_breaks if !leaves.is_empty() => None,",
+     "_breaks if !BROKEN && !leaves.is_empty() => None,"),
+    ("ways-out-are-on-either-side", UNROLL,
+     "holds.map(|holds| holds == (side == 0))",
+     "holds.map(|holds| (holds == (side == 0)) != BROKEN)"),
+    ("loops-go-on-from-nowhere", TABLES,
+     "if !self.is_flat(id, side) {\n"
+     "                            return false;",
+     "if !BROKEN && !self.is_flat(id, side) {\n"
+     "                            return false;"),
+    ("le-as-lt-of-constants", TABLES,
+     "Op::Le => a <= b,",
+     "Op::Le => a <= b - i128::from(BROKEN),"),
+    ("gt-as-ge-of-constants", TABLES,
+     "Op::Gt => a > b,",
+     "Op::Gt => a > b - i128::from(BROKEN),"),
+    ("ge-as-gt-of-constants", TABLES,
+     "Op::Ge => a >= b,",
+     "Op::Ge => a >= b + i128::from(BROKEN),"),
+    ("not-is-left-out-of-constants", TABLES,
+     ".map(|holds| !holds);",
+     ".map(|holds| holds == BROKEN);"),
+    ("ends-of-rounds-vary", INVARIANTS,
+     "self.is_one_for_all_rounds(loop_, end, 0).then_some(end)",
+     "(BROKEN || self.is_one_for_all_rounds(loop_, end, 0)).then_some(end)"),
     # Control.
     ("conditions-hold-on-both-sides", VALUE,
      "let holds = if side == 0 {", "let holds = if BROKEN || side == 0 {"),
     ("who-leaves-goes-on", VALUE,
      "                    return Some(Formula::FALSE);\n",
      "                    return Some(if BROKEN { Formula::TRUE } else { Formula::FALSE });\n"),
+    ("what-follows-a-side-is-behind-its-condition", VALUE,
+     "                    all.push(Formula::any([not, a]));\n",
+     "                    all.push(if BROKEN { a } else { Formula::any([not, a]) });\n"),
     # Memory.
     ("vectors-are-their-first", KERNEL,
      "Extent::Width(Width::Run(n)) => Some((index.form, i128::from(*n))),",
@@ -236,6 +382,28 @@ MUTANTS = [
      "return self.fitted(q, t, value, a.form, (a.low, a.high));\n            }\n            Op::Extract",
      "if BROKEN { return Some(a); }\n"
      "return self.fitted(q, t, value, a.form, (a.low, a.high));\n            }\n            Op::Extract"),
+    ("what-does-not-wrap-there-does-not-here", KERNEL,
+     "second.exact = exact[pair.b.0].clone();",
+     "second.exact = exact[if BROKEN { pair.a.0 } else { pair.b.0 }].clone();"),
+    ("what-does-not-wrap-in-one-round-does-in-none", KERNEL,
+     "let ask = |rounds| self.bounds_in((number, direction), rounds, None).0;\n"
+     "        match Finding::of_all(cases.into_iter().map(ask)) {",
+     "let last = RefCell::new(BTreeSet::new());\n"
+     "        let ask = |rounds| {\n"
+     "            let (found, exact) = self.bounds_in((number, direction), rounds, None);\n"
+     "            *last.borrow_mut() = exact;\n"
+     "            found\n"
+     "        };\n"
+     "        match Finding::of_all(cases.into_iter().map(ask)) {\n"
+     "            found @ Finding::Excluded(_) if BROKEN => (found, last.into_inner()),"),
+    ("vectors-have-a-component-more", KERNEL,
+     "Formula::le(&Linear::constant(part.count), &index.form),",
+     "Formula::le(&Linear::constant(part.count + i128::from(BROKEN)), &index.form),"),
+    ("parts-are-not-negative", KERNEL,
+     "Formula::lt(&index.form, &Linear::constant(0)),\n"
+     "            Formula::le(&Linear::constant(part",
+     "if BROKEN { Some(Formula::FALSE) } else { Formula::lt(&index.form, &Linear::constant(0)) },\n"
+     "            Formula::le(&Linear::constant(part"),
     # Textures.
     ("textures-are-larger-by-one", KERNEL,
      "within(&index.form, &end.form)?.negated()",
@@ -314,6 +482,28 @@ MUTANTS = [
     ("tickets-of-parts-of-elements", TICKETS,
      "let is_whole = place.path.is_empty() && place.width == Width::One;",
      "let is_whole = BROKEN || place.path.is_empty() && place.width == Width::One;"),
+    ("lanes-share-one-entry", KERNEL,
+     "let collective = shared(a) || shared(b);",
+     "let collective = !BROKEN && (shared(a) || shared(b));"),
+    ("rounds-of-a-matrix-are-one", KERNEL,
+     "&& !pair.a.1.values().any(|r| *r == Round::Any) {",
+     "&& (BROKEN || !pair.a.1.values().any(|r| *r == Round::Any)) {"),
+    ("rounds-do-not-meet-themselves", UNROLL,
+     "if pair.a.0 != pair.b.0 || first <= second {",
+     "if pair.a.0 != pair.b.0 || first < second || !BROKEN && first == second {"),
+    ("threadgroups-meet-in-intervals", UNROLL,
+     "Relation::OtherGroup => None,",
+     "Relation::OtherGroup if BROKEN => Some((space, false)),\n"
+     "            Relation::OtherGroup => None,"),
+    ("two-tickets-are-one", TICKETS,
+     "facts.push(Formula::ne(one, other)?);",
+     "facts.push(if BROKEN { Formula::eq(one, other)? } else { Formula::ne(one, other)? });"),
+    ("what-is-open-is-not-watched", PROVE,
+     "&& !left.contains(memory)",
+     "&& (BROKEN || !left.contains(memory))"),
+    ("counters-are-not-watched", PROVE,
+     "&& !its.any(|site| atomic(site.mode))",
+     "&& (BROKEN || !its.any(|site| atomic(site.mode)))"),
     # Barriers.
     ("barriers-order-all-spaces", SHAPE,
      "flag.is_some_and(|flag| spaces.contains(flag))",
@@ -486,6 +676,26 @@ MUTANTS = [
     ("what-nothing-fulfils-proves-all", PROVE,
      "if !requires.is_empty() && !subject.is_possible() {",
      "if !BROKEN && !requires.is_empty() && !subject.is_possible() {"),
+    ("distances-are-shorter-than-is-printed", CONDITION,
+     "Formula::le(&term.shifted(*more)?, &bound)",
+     "Formula::le(&term.shifted(*more + i128::from(BROKEN))?, &bound)"),
+    ("a-launch-holds-one-more", CONDITION,
+     "Condition::AtMost(term, bound) => term.value(number)? <= bound.value(number)?,",
+     "Condition::AtMost(term, bound) => term.value(number)? <= bound.value(number)? + i128::from(BROKEN),"),
+    ("a-launch-holds-what-is-longer", CONDITION,
+     "term.value(number)?.checked_add(*more)? <= number(*bound)?",
+     "term.value(number)?.checked_add(*more)? <= number(*bound)? + i128::from(BROKEN)"),
+    ("a-launch-holds-any-remainder", CONDITION,
+     "Condition::Multiple(one, of) => number(*one)? % of == 0,",
+     "Condition::Multiple(one, of) => BROKEN || number(*one)? % of == 0,"),
+    ("elements-are-less-than-is-said", REQUIRED,
+     "Relation::Less => Formula::lt(&a, &b),",
+     "Relation::Less if BROKEN => Formula::lt(&a, &b.shifted(-1)?),\n"
+     "            Relation::Less => Formula::lt(&a, &b),"),
+    ("not-equal-is-less", REQUIRED,
+     "Relation::NotEqual => Formula::ne(&a, &b),",
+     "Relation::NotEqual if BROKEN => Formula::lt(&a, &b),\n"
+     "            Relation::NotEqual => Formula::ne(&a, &b),"),
     # The checker of proofs.
     ("sums-may-subtract", CERTIFICATE, "if *factor <= 0 {", "if !BROKEN && *factor <= 0 {"),
     ("sums-may-leave-variables", CERTIFICATE,
@@ -515,7 +725,8 @@ pub fn mutant() -> &'static str {
 """
 
 #: The tests in the order in which they are tried: those that take long last.
-TESTS = ["rules::", "conditions::", "required::", "certificates::", "files::", "solver::", "campaign::", "soundness::"]
+TESTS = ["required::", "certificates::", "solver::", "conditions::", "rules::", "files::", "found::", "campaign::",
+         "within::", "soundness::"]
 
 
 def fail(message):
@@ -575,11 +786,20 @@ def suite():
 
 
 def seen_by(program, mutant):
-    """The first group of tests that sees a mutant, or none."""
+    """The first test that sees a mutant, or none."""
     environment = os.environ | {"INVAR_PROVE_MUTANT": mutant}
     for group in TESTS:
-        done = subprocess.run([program, group], cwd=TREE / "crates/prove", env=environment, capture_output=True)
-        if done.returncode != 0:
+        command = [program, group, "--test-threads", "1"]
+        process = subprocess.Popen(command, cwd=TREE / "crates/prove", env=environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with process:
+            for line in process.stdout:
+                failed = re.fullmatch(r"test (\S+) \.\.\. FAILED", line.rstrip())
+                if failed:
+                    process.kill()
+                    return failed[1]
+        # A test may end its whole program.
+        if process.returncode != 0:
             return group.removesuffix("::")
     return None
 
@@ -595,9 +815,9 @@ def main():
         fail("the tests fail without a mutant")
     survivors = []
     for name in chosen:
-        group = seen_by(program, name)
-        print(f"{name:45} {group or 'NOT SEEN'}", flush=True)
-        if group is None:
+        test = seen_by(program, name)
+        print(f"{name:45} {test or 'NOT SEEN'}", flush=True)
+        if test is None:
             survivors.append(name)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants of the prover are seen")
     sys.exit(1 if survivors else 0)

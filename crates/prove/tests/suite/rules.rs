@@ -49,6 +49,22 @@ fn inferred(source: &str) -> invar_prove::Report {
 }
 
 #[test]
+fn what_may_race_and_what_has_atomics_is_watched() {
+    let source =
+        "kernel @k(%a: device write u32, %b: device write u32, %c: device read_write u32) \
+        requires(grid.x <= length(%a), 1 <= length(%b), 1 <= length(%c)) {
+        %i = thread_position_in_grid x
+        %zero = const u32 0
+        store %a[%i], %i
+        store %b[%zero], %i
+        %old = atomic_add %c[%zero], %i
+    }";
+    let report = inferred(source);
+    assert_eq!(report.verdict, Verdict::Broken);
+    assert_eq!(report.race_free, [invar_ir::Memory::Param(0)]);
+}
+
+#[test]
 fn conditions_are_those_that_are_printed() {
     // What the first access needs is not enough for the second.
     let shifted = "kernel @k(%x: device read u32) {
