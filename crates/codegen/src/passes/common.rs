@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use invar_ir::{Const, Inst, InstKind, Kernel, Region, Scalar, Span, Type, Value, ValueInfo};
+use invar_ir::{Const, Inst, InstKind, Kernel, Op, Region, Scalar, Span, Type, Value, ValueInfo};
 
 /// Values that stand for others.
 pub(super) type Map = HashMap<Value, Value>;
@@ -71,6 +71,19 @@ pub(super) fn push_inst(
         span,
     });
     value
+}
+
+/// The comparison that holds where this one does not: of integers.
+pub(super) const fn opposite(op: Op) -> Option<Op> {
+    Some(match op {
+        Op::Lt => Op::Ge,
+        Op::Ge => Op::Lt,
+        Op::Gt => Op::Le,
+        Op::Le => Op::Gt,
+        Op::Eq => Op::Ne,
+        Op::Ne => Op::Eq,
+        _other => return None,
+    })
 }
 
 /// A region with values of its own in the place of those that it defines; `map` holds what stands

@@ -37,8 +37,8 @@ use crate::analysis::ranges;
 use crate::tuning::TWICE_WRITTEN_INSTRUCTIONS;
 
 use super::common::{
-    Map, change_body, clone_region, constants, count, integer, new_value, push_const, push_inst,
-    resolve, substitute, substitute_region, yielded,
+    Map, change_body, clone_region, constants, count, integer, new_value, opposite, push_const,
+    push_inst, resolve, substitute, substitute_region, yielded,
 };
 
 /// What becomes of a loop whose counter might wrap around.
@@ -645,19 +645,6 @@ fn is_empty(region: &Region) -> bool {
         [only] => matches!(&only.kind, InstKind::Yield(values) if values.is_empty()),
         _more => false,
     }
-}
-
-/// The comparison that holds where this one does not: of integers.
-fn opposite(op: Op) -> Option<Op> {
-    Some(match op {
-        Op::Lt => Op::Ge,
-        Op::Ge => Op::Lt,
-        Op::Gt => Op::Le,
-        Op::Le => Op::Gt,
-        Op::Eq => Op::Ne,
-        Op::Ne => Op::Eq,
-        _other => return None,
-    })
 }
 
 /// The comparison of the same operands in the other order.

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use invar_ir::inst::InstKind;
 use invar_ir::{Imm, Inst, Kernel, Op, Region, Scalar, Span, Type, Value, ValueInfo, Values};
 
-use super::common::push_inst;
+use super::common::{opposite, push_inst};
 use crate::tuning::NESTED_RETURNS;
 
 /// Conditions of a condition that are turned round, at most.
@@ -153,18 +153,6 @@ fn returns_where(inst: &Inst) -> Option<bool> {
         (Some(false), Some(true)) => Some(false),
         _other => None,
     }
-}
-
-const fn opposite(op: Op) -> Option<Op> {
-    Some(match op {
-        Op::Lt => Op::Ge,
-        Op::Ge => Op::Lt,
-        Op::Gt => Op::Le,
-        Op::Le => Op::Gt,
-        Op::Eq => Op::Ne,
-        Op::Ne => Op::Eq,
-        _other => return None,
-    })
 }
 
 fn may_stand_in_a_branch(inst: &Inst) -> bool {

@@ -40,8 +40,8 @@ use invar_ir::{
 };
 
 use super::common::{
-    Map, clone_region, constants, count, definitions, integer, new_value, push_const, push_inst,
-    substitute_region,
+    Map, clone_region, constants, count, definitions, integer, new_value, opposite, push_const,
+    push_inst, substitute_region,
 };
 use super::induction::is_steady;
 use crate::analysis::affine::{self, Affine, Form, Product, Sum, Symbol};
@@ -782,12 +782,7 @@ impl Make {
             Some((op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge), _, args))
                 if !holds && self.is_integer(args[0]) =>
             {
-                let opposite = match op {
-                    Op::Lt => Op::Ge,
-                    Op::Le => Op::Gt,
-                    Op::Gt => Op::Le,
-                    _greater_or_equal => Op::Lt,
-                };
+                let opposite = opposite(op)?;
                 let args = [self.in_front(args[0])?, self.in_front(args[1])?];
                 let one = self.op(opposite, Imm::None, BOOL, &args);
                 out.push(one);
