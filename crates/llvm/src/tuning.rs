@@ -151,7 +151,7 @@ pub(crate) const LEAST_PREFETCHED_STEP_BYTES: u64 = 1024;
 /// How far ahead a stretch without gaps is prefetched, at least. For reductions and what goes over rows several times,
 /// where the next threadgroup reads on behind barriers, also by threadgroups of which a chunk reads a part of each line of
 /// threads. With 4096 a softmax and an RMSNorm of rows of 4096 take 1.1 to 1.35 times as long on an AMD EPYC 9004, with
-/// 8192 up to 1.2 times; 32,768 makes no difference.
+/// 8192 up to 1.2 times. With 32,768 rows of 16,384 by threadgroups of 256 take 0.88 times as long, others the same.
 pub(crate) const PREFETCHED_STRETCH_BYTES: u64 = 16384;
 
 /// How many rounds ahead that is at least, where other threads of the threadgroup read what lies between: the next

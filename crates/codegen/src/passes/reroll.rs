@@ -7,6 +7,7 @@
 //!
 //! This is for products by tiles whose innermost loop is written out, by hand or by the language that the kernel was
 //! written in: without their tiles (`untile.rs`, which asks for this) they are then what the others are, and small.
+//! Where tiles stay, longer sums than are unrolled become loops too: more rows of threads then share what they load.
 //! Several sums of one length are one loop where they stand among each other, as those of a thread with several
 //! elements do.
 //!
