@@ -12,7 +12,7 @@ while [ $# -gt 0 ]; do
         --json) [ $# -ge 2 ] || { echo "--json needs a file name" >&2; exit 2; }
             case "$2" in /*) args+=(--json "$2") ;; *) args+=(--json "$start/$2") ;; esac
             shift 2 ;;
-        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, forms, examples, variants, textures, cpu, limits or peers" >&2; exit 2; }
+        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, forms, examples, variants, classes, textures, cpu, limits or peers" >&2; exit 2; }
             args+=(--only "$2"); shift 2 ;;
         --rows) [ $# -ge 2 ] || { echo "--rows needs a part of their names" >&2; exit 2; }
             args+=(--rows "$2"); shift 2 ;;

@@ -82,7 +82,7 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::of(rows);
     type Rows = fn(&mut table::Table) -> Result<(), String>;
-    let parts: [(&str, Rows); 11] = [
+    let parts: [(&str, Rows); 12] = [
         ("checkers", checkers::rows),
         ("memory", memory::rows),
         ("layouts", python::layouts),
@@ -90,6 +90,7 @@ fn run() -> Result<(), String> {
         ("forms", forms::rows),
         ("examples", python::examples),
         ("variants", python::variants),
+        ("classes", python::classes),
         ("textures", python::textures),
         ("cpu", cpu::rows),
         ("limits", limits::rows),

@@ -1,6 +1,6 @@
 //! What Python measures: layout algebra beside CuTe's own implementation in Python (pycute), kernels
-//! written with layouts beside the same with indices by hand, the example kernels beside NumPy, kernels on textures
-//! beside OpenCV, and what a launch costs beyond the device's own run.
+//! written with layouts beside the same with indices by hand, classes of kernels beside C, the examples
+//! beside NumPy, kernels on textures beside OpenCV, and what a launch costs beyond the device's own run.
 
 use std::path::Path;
 use std::process::Command;
@@ -81,17 +81,7 @@ pub fn forms(table: &mut Table) -> Result<(), String> {
 
 /// Adds a row for each kernel on textures, against OpenCV or the same on buffers.
 pub fn textures(table: &mut Table) -> Result<(), String> {
-    let found = measured(table, "benches/textures.py", &["--json"])?;
-    for row in found.unwrap_or_default() {
-        table.row(Row {
-            name: row["name"].as_str().unwrap_or("?").to_string(),
-            ours: number(&row, "ours")?,
-            peer: number(&row, "peer")?,
-            unit: "ms",
-            bound: Some(number(&row, "bound")?),
-        });
-    }
-    Ok(())
+    promised(table, "benches/textures.py")
 }
 
 /// Adds a row for each example kernel, against NumPy. Nothing is promised.
@@ -112,7 +102,17 @@ pub fn examples(table: &mut Table) -> Result<(), String> {
 /// Adds two rows for each kernel that is written in many spellings: the worst, and the geometric mean, against the
 /// best.
 pub fn variants(table: &mut Table) -> Result<(), String> {
-    let found = measured(table, "benches/variants.py", &["--json"])?;
+    promised(table, "benches/variants.py")
+}
+
+/// Adds two rows for each kernel of the classes, against C: on one thread and on all.
+pub fn classes(table: &mut Table) -> Result<(), String> {
+    promised(table, "benches/classes.py")
+}
+
+/// Adds the rows of a script in milliseconds, each with its bound.
+fn promised(table: &mut Table, script: &str) -> Result<(), String> {
+    let found = measured(table, script, &["--json"])?;
     for row in found.unwrap_or_default() {
         table.row(Row {
             name: row["name"].as_str().unwrap_or("?").to_string(),
