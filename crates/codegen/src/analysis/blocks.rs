@@ -1,10 +1,11 @@
 //! Blocks: loads or stores of a thread side by side, which whoever makes code for many threads can make together.
 //!
 //! Those of a block stand in one list of instructions, none under a condition that another does not stand under.
-//! Between loads nothing writes what they read or makes threads meet: all can be made where the first one stands.
-//! Between stores nothing accesses the object but loads of other elements, as where a thread changes several elements
-//! one after another; each store has an element of its own, and together they have all from the first to the last: all
-//! can be made where the last one stands.
+//! Between loads nothing writes what they read or makes threads meet: all can be made where the first one stands. What
+//! the thread itself stores to other elements is not what they read, as where it changes the fields of a structure one
+//! after another.
+//! Between stores nothing accesses the object but loads of other elements; each store has an element of its own, and
+//! together they have all from the first to the last: all can be made where the last one stands.
 //!
 //! What neighbours along x access side by side, or all alike, is not a block. A block of another kind is what threads
 //! side by side along y access, where those along x go far: transpositions ([`down`]).
@@ -53,6 +54,8 @@ struct Open<'k> {
     bits: u32,
     read_only: bool,
     accesses: Vec<(&'k Inst, i64)>,
+    /// Where the thread stored since the first access: a load there is no part of it.
+    stored: Vec<i64>,
 }
 
 /// Finds the loads of a kernel that are blocks: scalars of one object, in one list of instructions, at distances that
@@ -101,7 +104,7 @@ fn find_in<'k>(
     blocks: &mut Vec<Block<'k>>,
 ) {
     let mut open: Vec<Open<'k>> = Vec::new();
-    let mut close = |open: &mut Vec<Open<'k>>, all: bool| {
+    let close = |open: &mut Vec<Open<'k>>, blocks: &mut Vec<Block<'k>>, all: bool| {
         let (closed, rest) = (open.drain(..)).partition(|o: &Open<'k>| all || !o.read_only);
         *open = rest;
         let closed: Vec<Open<'k>> = closed;
@@ -115,12 +118,24 @@ fn find_in<'k>(
             let read_only = module.is_read_only(kernel, place.memory);
             add(inst, place, read_only, (kernel, affine), &mut open);
         } else if kind.has_regions() || kind.exit().is_some() || !kind.is_of_one_thread() {
-            close(&mut open, true);
+            close(&mut open, blocks, true);
+        } else if let InstKind::Store { place, .. } = kind {
+            let others = std::mem::take(&mut open);
+            for mut group in others {
+                let is_other = group.place.memory != place.memory;
+                let by = distance_from(&group, affine, place);
+                group.stored.extend(by.filter(|_| !is_other));
+                if is_other || by.is_some() {
+                    open.push(group);
+                } else {
+                    cut(group.accesses, group.bits, blocks);
+                }
+            }
         } else if kind.may_change_memory() {
-            close(&mut open, false);
+            close(&mut open, blocks, false);
         }
     }
-    close(&mut open, true);
+    close(&mut open, blocks, true);
     for inner in region.insts.iter().flat_map(|inst| inst.kind.regions()) {
         find_in(module, kernel, affine, inner, blocks);
     }
@@ -145,7 +160,7 @@ fn add<'k>(
         let by = same
             .then(|| distance_from(group, affine, place))
             .flatten()?;
-        Some((group, by))
+        (!group.stored.contains(&by)).then_some((group, by))
     });
     match found {
         Some((group, by)) => group.accesses.push((inst, by)),
@@ -155,6 +170,7 @@ fn add<'k>(
             bits: form.bits,
             read_only,
             accesses: vec![(inst, 0)],
+            stored: Vec::new(),
         }),
     }
 }

@@ -11,6 +11,7 @@
 //! | [`lanes`] | how values differ over the lanes of vectors, and which loops need masks |
 //! | [`low_bits`] | which bits of integers count |
 //! | [`order`] | in which order threadgroups are best launched |
+//! | [`planes`] | which stencils gain nothing by rows that run together |
 //! | [`quotients`] | which quotients of small integers products are |
 //! | [`streams`] | which buffers are only written, each element once |
 //! | [`zeroing`] | the threadgroup memory of which somebody may see an initial zero |
@@ -26,6 +27,7 @@ pub mod floats;
 pub mod lanes;
 pub mod low_bits;
 pub mod order;
+pub mod planes;
 pub mod quotients;
 pub mod ranges;
 pub mod streams;
