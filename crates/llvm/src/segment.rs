@@ -99,6 +99,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Work::Run(insts) => self.limit(insts),
             Work::Assign(_) => None,
         };
+        self.segment.of_first_threads = limit.is_some();
         self.shape = self.analysis.segment_shape(work, limit.is_some());
         let shape = self.shape;
         let proved = match work {
@@ -312,7 +313,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             self.test(until, at[0]);
         }
         let first = self.e.here();
-        self.e.tables.set_apart(with_fast);
+        let apart = with_fast && !self.segment.of_first_threads;
+        self.e.tables.set_apart(apart);
         let positions = match (self.shape.linear, anywhere) {
             (true, true) => Positions::Anywhere,
             (true, false) => Positions::InRow,
@@ -335,7 +337,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         self.shape = full;
         self.segment.handover = None;
-        if with_fast {
+        if apart {
             let back = vec![end, self.blocks.stopped];
             self.cold_paths.push(ColdPath { first, back });
         }

@@ -94,6 +94,8 @@ pub(crate) struct ThreadgroupValues<'c> {
 pub(crate) struct SegmentState<'c> {
     /// The accesses that need no check in full chunks.
     pub proofs: HashMap<InstKey, Proof>,
+    /// Only the first threads do anything, so that chunks of which a part does are nothing rare.
+    pub of_first_threads: bool,
     /// The loop that full chunks leave to the code for any chunk.
     pub handover: Option<Handover<'c>>,
     /// While code is made for pieces of a chunk, what all of them take from slots that the chunk has one of.
