@@ -460,8 +460,9 @@ class Proof:
     """What is known of every launch of a kernel; true if it was proved.
 
     ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions``, and what the kernel itself
-    ``requires``, has a data race or an access out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
-    and ``findings`` is what they report) or ``"open"``.
+    ``requires``, has a data race or an access out of bounds), ``"broken"`` (``launch``, as options of
+    ``invar check``, has one: the checkers ran it, and ``findings`` is what they report) or ``"open"``.
+    ``command`` is the whole of that command, where a file has the kernel under its name.
     """
     verdict: str
     conditions: list[str]
@@ -470,6 +471,7 @@ class Proof:
     launch: str
     findings: list[Finding]
     text: str
+    command: str
     def __bool__(self) -> Any: ...
 
 class Report:
@@ -824,7 +826,13 @@ class LoadedKernel:
 
 class Module(Mapping[str, LoadedKernel]):
     """The kernels of a file, by their names; from ``iv.load``."""
-    def __init__(self, path: Any, inner: Any, constants: Any = None) -> None: ...
+    def __init__(
+        self,
+        path: Any,
+        inner: Any,
+        constants: Any = None,
+        file: str | None = None,
+    ) -> None: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
     @property
@@ -1085,10 +1093,10 @@ def print(text: str, *values: Operand) -> None:
     a thread come in their order (P3); a launch keeps 1 MiB of them and counts the rest (P5).
     """
 
-def requires(condition: str) -> None:
-    """Requires something of every launch (S5): ``iv.requires("n * n <= length(a)")``.
+def requires(*conditions: str) -> None:
+    """Requires something of every launch (S5): ``iv.requires("n * n <= length(a)", "grid.x <= n")``.
 
-    It compares sums of whole numbers, integer parameters, function constants, ``length(x)`` of a buffer,
+    A condition compares sums of whole numbers, integer parameters, function constants, ``length(x)`` of a buffer,
     ``width(t)``, ``height(t)``, ``slices(t)`` and ``levels(t)`` of a texture, ``grid.x``, ``groups.x``
     and ``threadgroup.x``, and products of them; ``n % 4 == 0`` is a remainder. ``each v of column: v < n``
     speaks of the elements of a buffer that the kernel only reads, ``ascending row`` of their order. A

@@ -203,8 +203,9 @@ class Proof:
     """What is known of every launch of a kernel; true if it was proved.
 
     ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions``, and what the kernel itself
-    ``requires``, has a data race or an access out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
-    and ``findings`` is what they report) or ``"open"``.
+    ``requires``, has a data race or an access out of bounds), ``"broken"`` (``launch``, as options of
+    ``invar check``, has one: the checkers ran it, and ``findings`` is what they report) or ``"open"``.
+    ``command`` is the whole of that command, where a file has the kernel under its name.
     """
 
     verdict: str
@@ -214,12 +215,13 @@ class Proof:
     launch: str = ""
     findings: list[Finding] = field(default_factory=list)
     text: str = ""
+    command: str = ""
 
     def __bool__(self):
         return self.verdict == "proved"
 
     def __str__(self):
-        launch = self.launch and f"    {self.launch}"
+        launch = self.launch and f"    {self.command or self.launch}"
         return "\n".join(part for part in (self.text, self.words, launch) if part)
 
     def _repr_html_(self):

@@ -66,7 +66,7 @@ def proof(proof):
         parts += [f"<li><code>{html.escape(c)}</code></li>" for c in proof.conditions]
         parts.append("</ul>")
     if proof.launch:
-        parts.append(f"{_PRE}{html.escape(proof.launch)}</pre>")
+        parts.append(f"{_PRE}{html.escape(proof.command or proof.launch)}</pre>")
     if proof.text:
         parts.append(_findings(proof.text))
     return "".join(parts) + "</div>"

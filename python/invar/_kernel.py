@@ -9,6 +9,8 @@ import ast
 import contextlib
 import functools
 import inspect
+import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -241,6 +243,14 @@ class Kernel:
     def __reduce__(self):
         # As functions are: by name. A deep copy is the kernel itself.
         return self.__qualname__
+
+    def _file(self):
+        """The file that has it, and its name there, as the command takes it; none of a cell or of a function."""
+        file = self.function.__code__.co_filename
+        if not os.path.isfile(file) or self.function.__globals__.get(self.__name__) is not self:
+            return None
+        near = os.path.relpath(file)
+        return f"{file if near.startswith(os.pardir) else near}:{self.__name__}"
 
     def _repr_html_(self):
         return _html.kernel(self, Error)
@@ -508,6 +518,10 @@ class Specialised:
     def _closed(self, what):
         return self.kernel.compile(self.values, self.elements)
 
+    def _file(self):
+        # The command has no values for what is compiled.
+        return None
+
     ir, source = property(ir), source
 
 
@@ -524,7 +538,9 @@ def prove(kernel: Kernel | Specialised | LoadedKernel) -> Proof:
         raise ArgumentError(f"iv.prove() takes a kernel, not {kernel!r}")
     compiled = kernel._closed("iv.prove({})")
     verdict, words, conditions, requires, launch, text, found = compiled.module.prove(compiled.name)
-    return Proof(verdict, conditions, requires, words, launch, findings_of(found), text)
+    file = launch and kernel._file()
+    command = f"invar check {shlex.quote(file)} {launch}" if file else ""
+    return Proof(verdict, conditions, requires, words, launch, findings_of(found), text, command)
 
 
 @entry

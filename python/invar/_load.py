@@ -63,13 +63,15 @@ def load(
         if text is not None:
             raise Error(f"{path_text(path)}: the binary form is not text")
         try:
-            return Module(path, _invar.decode(_content(path)))
+            return Module(path, _invar.decode(_content(path)), file=str(path))
         except ValueError as e:
             raise Error(f"{path_text(path)}: {e}") from None
+    # Text is none that a command could name, and values would have to be given to it.
+    of_file = None if text is not None or values else str(path)
     text = _text(path) if text is None else text
     if path.suffix == ".wgsl":
-        return Module(path, told(VerifyError, _invar.Shader, str(path), text), values)
-    return Module(path, told(VerifyError, _invar.parse, str(path), text))
+        return Module(path, told(VerifyError, _invar.Shader, str(path), text), values, file=of_file)
+    return Module(path, told(VerifyError, _invar.parse, str(path), text), file=of_file)
 
 
 def _content(path):
@@ -90,8 +92,10 @@ def _text(path):
 class Module(Mapping[str, "LoadedKernel"]):
     """The kernels of a file, by their names; from ``iv.load``."""
 
-    def __init__(self, path: Any, inner: Any, constants: Any = None):
+    def __init__(self, path: Any, inner: Any, constants: Any = None, file: str | None = None):
         self._path, self._inner, self._kernels = path, inner, {}
+        #: The file as a command names it, if it is one.
+        self._file = file
         #: Values of a shader's overrides; ``None`` if it is none.
         self._constants = constants
 
@@ -102,10 +106,14 @@ class Module(Mapping[str, "LoadedKernel"]):
 
     def _kernel(self, name):
         if isinstance(self._inner, _invar.Module):
-            return LoadedKernel(name, self._inner, None)
-        if self._constants is None:
-            return LoadedKernel(name, *self._inner.kernel(name))
-        return LoadedKernel(name, *self._inner.kernel(name, self._constants))
+            made = self._inner, None
+        elif self._constants is None:
+            made = self._inner.kernel(name)
+        else:
+            made = self._inner.kernel(name, self._constants)
+        loaded = LoadedKernel(name, *made)
+        loaded._origin = self._file
+        return loaded
 
     def __repr__(self):
         return f"<module {path_text(self._path)}: {', '.join(self._names) or 'no kernel'}>"
@@ -198,6 +206,8 @@ class LoadedKernel:
 
     def __init__(self, name: str, module: Any, resources: Any):
         self.__name__ = name
+        #: The file that it was loaded from, if it is one.
+        self._origin = None
         params, threadgroup, constants = _invar.signature(module, name)
         self.threadgroup = threadgroup and tuple(threadgroup)
         structs: dict = {}
@@ -235,6 +245,9 @@ class LoadedKernel:
 
     def _closed(self, what):
         return self._compiled
+
+    def _file(self):
+        return self._origin
 
     ir, source = property(ir), source
 

@@ -355,26 +355,30 @@ def simdgroup_barrier(*spaces: Space) -> None:
     barrier("simdgroup", spaces or ("device", "threadgroup"))
 
 
-def requires(condition: str) -> None:
-    """Requires something of every launch (S5): ``iv.requires("n * n <= length(a)")``.
+def requires(*conditions: str) -> None:
+    """Requires something of every launch (S5): ``iv.requires("n * n <= length(a)", "grid.x <= n")``.
 
-    It compares sums of whole numbers, integer parameters, function constants, ``length(x)`` of a buffer,
+    A condition compares sums of whole numbers, integer parameters, function constants, ``length(x)`` of a buffer,
     ``width(t)``, ``height(t)``, ``slices(t)`` and ``levels(t)`` of a texture, ``grid.x``, ``groups.x``
     and ``threadgroup.x``, and products of them; ``n % 4 == 0`` is a remainder. ``each v of column: v < n``
     speaks of the elements of a buffer that the kernel only reads, ``ascending row`` of their order. A
     launch whose numbers break it is refused; the checked device also looks at what buffers hold.
     ``iv.prove`` takes it as given.
     """
-    if not isinstance(condition, str):
-        raise _trace.error(
-            f"iv.requires() takes the condition as a string, not {describe(condition)}: "
-            'iv.requires("n <= length(x)")'
-        )
+    if not conditions:
+        raise _trace.error('iv.requires() takes one condition or more: iv.requires("n <= length(x)")')
+    for condition in conditions:
+        if not isinstance(condition, str):
+            raise _trace.error(
+                f"iv.requires() takes each condition as a string, not {describe(condition)}: "
+                'iv.requires("n <= length(x)")'
+            )
     if len(_trace.current().regions) > 1:
         raise _trace.error(
             "iv.requires() is for every launch: write it in front of branches and loops"
         )
-    _trace.emit("requires", condition)
+    for condition in conditions:
+        _trace.emit("requires", condition)
 
 
 def print(text: str, *values: Operand) -> None:

@@ -35,6 +35,8 @@ def test_a_broken_kernel_has_the_launch_and_what_is_found():
     proof = iv.prove(clash)
     assert not proof and proof.verdict == "broken"
     assert proof.launch.startswith("--kernel clash --grid ")
+    assert proof.command.startswith("invar check ") and proof.command.endswith(proof.launch)
+    assert f"test_prove.py:clash {proof.launch}" in str(proof) and "test_prove.py:clash" in proof._repr_html_()
     assert any(finding.rule == "data-race" for finding in proof.findings)
     assert "error[data-race]" in str(proof) and "broken" in proof._repr_html_()
 
@@ -43,6 +45,23 @@ def test_kernels_of_files_are_proved():
     text = "kernel @k(%x: device write u32) {\n%i = thread_position_in_grid x\nstore %x[%i], %i\n}\n"
     proof = iv.prove(iv.load("k.inv", text=text)["k"])
     assert proof.conditions == ["grid.x <= length(x)"]
+
+
+def test_the_command_of_a_broken_kernel_names_its_file_if_it_has_one(tmp_path):
+    text = "kernel @k(%x: device write u32) {\n%i = thread_position_in_grid x\n%n = const u32 0\nstore %x[%n], %i\n}\n"
+    file = tmp_path / "a file.inv"
+    file.write_text(text)
+    loaded = iv.prove(iv.load(file)["k"])
+    assert loaded.command == f"invar check '{file}' {loaded.launch}" and loaded.command in str(loaded)
+    # Nobody finds a kernel of a text, of a function or of given values by its name.
+    assert iv.prove(iv.load("k.inv", text=text)["k"]).command == ""
+    assert iv.prove(strided.specialise(width=0)).command == ""
+
+    @iv.kernel
+    def clash(x: iv.Buffer[iv.u32]):
+        x[0] = iv.thread_position_in_grid.x
+
+    assert iv.prove(clash).launch and iv.prove(clash).command == ""
 
 
 def test_shaders_are_proved_for_whole_workgroups_and_launched_as_before():
@@ -106,8 +125,7 @@ def test_a_proof_is_asked_for_with_a_word_and_not_of_the_checked_device():
 
 @iv.kernel
 def gather(x: iv.Buffer[iv.f32], index: iv.Buffer[iv.u32], y: iv.Buffer[iv.f32]):
-    iv.requires("grid.x <= length(index)")
-    iv.requires("grid.x <= length(y)")
+    iv.requires("grid.x <= length(index)", "grid.x <= length(y)")
     iv.requires("each i of index: i < length(x)")
     t = iv.thread_position_in_grid.x
     y[t] = x[index[t]]
@@ -249,5 +267,13 @@ def test_requirements_that_mean_nothing_are_refused():
         iv.requires(n > 0)
         x[0] = 1.0
 
-    with pytest.raises(iv.KernelError, match="takes the condition as a string"):
+    with pytest.raises(iv.KernelError, match="takes each condition as a string"):
         iv.prove(no_text)
+
+    @iv.kernel
+    def nothing(x: iv.Buffer[iv.f32]):
+        iv.requires()
+        x[0] = 1.0
+
+    with pytest.raises(iv.KernelError, match="one condition or more"):
+        iv.prove(nothing)
