@@ -26,6 +26,7 @@ TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
 QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
 TICKETS, VECTORS = "src/tickets.rs", "src/vectors.rs"
 TABLES, EXTREMES, UNROLL = "src/tables.rs", "src/extremes.rs", "src/unroll.rs"
+WITNESS = "src/witness.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -599,8 +600,19 @@ MUTANTS = [
      "            .all(|run| condition.holds(run) != Some(false))",
      "            .all(|run| BROKEN || condition.holds(run) != Some(false))"),
     ("conditions-exclude-every-launch", PROVE,
-     "Finding::Excluded(_) if !self.subject.is_possible() => {}",
-     "Finding::Excluded(_) if !BROKEN && !self.subject.is_possible() => {}"),
+     "Finding::Excluded(_) if !self.leaves_launches(goal, &before) => {}",
+     "Finding::Excluded(_) if !BROKEN && !self.leaves_launches(goal, &before) => {}"),
+    ("conditions-keep-every-thread-out", WITNESS,
+     "if !self.subject.is_never_reached(site) {", "if BROKEN || !self.subject.is_never_reached(site) {"),
+    ("launches-have-any-numbers", WITNESS, "all.all(within)", "(BROKEN || all.all(within))"),
+    ("launches-need-fulfil-nothing", WITNESS,
+     "conditions.iter().all(|c| c.holds(launch) == Some(true))",
+     "(BROKEN || conditions.iter().all(|c| c.holds(launch) == Some(true)))"),
+    ("launches-have-textures-of-any-size", WITNESS,
+     "is_texture(ty, texels, levels)", "(BROKEN || is_texture(ty, texels, levels))"),
+    ("textures-have-few-texels", TEXTURES,
+     "Formula::le(&all, &Linear::constant(LARGEST_ROW))",
+     "Formula::le(&all, &Linear::constant(if BROKEN { 256 } else { LARGEST_ROW }))"),
     ("conditions-say-more-than-is-printed", CONDITION,
      "                Formula::le(&product, &bound)\n",
      "                if BROKEN { Formula::lt(&product, &bound) } else { Formula::le(&product, &bound) }\n"),
@@ -674,8 +686,7 @@ MUTANTS = [
      "Relation::LessEqual if BROKEN => Formula::lt(&a, &b),\n"
      "Relation::LessEqual => Formula::le(&a, &b),"),
     ("what-nothing-fulfils-proves-all", PROVE,
-     "if !requires.is_empty() && !subject.is_possible() {",
-     "if !BROKEN && !requires.is_empty() && !subject.is_possible() {"),
+     "if !is_of_all && witness.is_none() {", "if !BROKEN && !is_of_all && witness.is_none() {"),
     ("distances-are-shorter-than-is-printed", CONDITION,
      "Formula::le(&term.shifted(*more)?, &bound)",
      "Formula::le(&term.shifted(*more + i128::from(BROKEN))?, &bound)"),

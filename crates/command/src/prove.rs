@@ -153,6 +153,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             written.push(Certificate {
                 kernel: report.kernel,
                 conditions: report.conditions,
+                launch: report.witness,
                 proofs: report.proofs,
             });
         }
@@ -179,13 +180,7 @@ fn one(
             let Some(its) = all.iter().find(|c| *c.kernel == *kernel.name) else {
                 return Ok(None);
             };
-            invar_prove::verify_certificate(
-                module,
-                &its.kernel,
-                cases,
-                &its.conditions,
-                its.proofs.clone(),
-            )
+            invar_prove::verify_certificate(module, cases, its)
         }
     };
     Ok(Some(report?))
@@ -257,14 +252,18 @@ fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
 }
 
 fn document(args: &ProveArgs, module: &Module, report: &Report) -> Json {
+    // In the words of the text.
+    let said = |text: &str| shader::named(&args.file, text.to_string());
+    let all_said = |texts: &[String]| texts.iter().map(|t| said(t)).collect::<Vec<String>>();
     let doubts: Vec<Json> = (report.doubts.iter())
         .map(|doubt| {
             let lines: Vec<u32> = doubt.spans.iter().map(|s| s.start.line).collect();
-            json!({ "lines": lines, "place": doubt.place(module), "what": doubt.what, "why": doubt.why })
+            json!({ "lines": lines, "place": doubt.place(module), "what": said(&doubt.what), "why": said(doubt.why) })
         })
         .collect();
-    let findings: Vec<Json> = (report.counterexample.iter())
-        .flat_map(|found| &found.findings)
+    let findings = report.counterexample.iter();
+    let findings: Vec<Json> = findings
+        .flat_map(|found| shader::advised(&args.file, &found.findings))
         .map(
             |d| json!({ "rule": d.rule.name(), "message": d.message, "line": d.span().start.line }),
         )
@@ -272,8 +271,8 @@ fn document(args: &ProveArgs, module: &Module, report: &Report) -> Json {
     json!({
         "kernel": report.kernel,
         "verdict": report.verdict.name(),
-        "conditions": report.texts,
-        "requires": report.required,
+        "conditions": all_said(&report.texts),
+        "requires": all_said(&report.required),
         "grid_is_1_in": report.flat_dimensions,
         "accesses": report.accesses,
         "in_bounds": report.in_bounds,

@@ -28,13 +28,13 @@ fn is_certified(module: &Verified, report: &Report, cases: &[RunCase]) -> bool {
     let written = write(&[Certificate {
         kernel: report.kernel.clone(),
         conditions: report.conditions.clone(),
+        launch: report.witness.clone(),
         proofs: report.proofs.clone(),
     }]);
     let Ok(Ok([read])) = read_certificates(&written).map(<[Certificate; 1]>::try_from) else {
         return false;
     };
-    let (name, conditions) = (&read.kernel, &read.conditions);
-    let again = verify_certificate(module, name, cases, conditions, read.proofs.clone());
+    let again = verify_certificate(module, cases, &read);
     again.is_ok_and(|again| again.verdict == Verdict::Proved)
 }
 

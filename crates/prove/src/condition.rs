@@ -18,6 +18,9 @@ const LARGEST_MULTIPLE: i128 = 1 << 64;
 /// No condition asks for more elements by their number alone.
 const MOST_USUAL: i128 = 1 << 20;
 
+/// Nor for more texels in a direction.
+const MOST_TEXELS: i128 = 1 << 14;
+
 /// A number that a launch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Number {
@@ -59,7 +62,7 @@ impl Term {
         Term { factor, numbers }
     }
 
-    fn of_launch(&self, launch: &Launch) -> Option<i128> {
+    pub(crate) fn of_launch(&self, launch: &Launch) -> Option<i128> {
         self.value(&|number| number.of(launch))
     }
 
@@ -118,7 +121,7 @@ fn argument_range(subject: &Subject<'_>, place: usize) -> (i128, i128) {
 
 impl Number {
     /// The least and the largest that what the author passes can be by its type; no number of the grid is below 0.
-    fn range(self, subject: &Subject<'_>) -> (i128, i128) {
+    pub(crate) fn range(self, subject: &Subject<'_>) -> (i128, i128) {
         match self {
             Number::Argument(i) => argument_range(subject, i),
             Number::Constant(i) => range(subject.module.function_constants[i].scalar),
@@ -149,22 +152,25 @@ impl Number {
         }
     }
 
-    /// Makes an object of a launch that large; other numbers stay as they are.
+    /// Makes it that in a launch. How many threadgroups there are follows from the threads.
     pub fn set(self, launch: &mut Launch, to: i128) {
         match self {
-            Number::Length(i) => {
-                if let Some(length) = launch.numbers.get_mut(i) {
-                    *length = Some(to);
+            Number::Argument(i) | Number::Length(i) => {
+                if let Some(number) = launch.numbers.get_mut(i) {
+                    *number = Some(to);
                 }
             }
+            Number::Constant(i) => {
+                if let Some(constant) = launch.constants.get_mut(i) {
+                    *constant = Some(to);
+                }
+            }
+            Number::Grid(d) => launch.grid[d as usize] = Some(to),
+            Number::Threadgroup(d) => launch.threadgroup[d as usize] = Some(to),
             Number::Texels(i, d) => drop(launch.texels.insert((i, d), to)),
             Number::Levels(i) => drop(launch.levels.insert(i, to)),
-            Number::Argument(_)
-            | Number::Constant(_)
-            | Number::Grid(_)
-            | Number::Groups(_)
-            | Number::Threadgroup(_)
-            | Number::Field(..) => {}
+            Number::Field(i, location) => drop(launch.fields.insert((i, location), to)),
+            Number::Groups(_) => {}
         }
     }
 
@@ -378,6 +384,31 @@ impl Condition {
             Condition::Multiple(_, of) => (7, *of),
         }
     }
+}
+
+/// How conditions are written, in their order: of two numbers that are each at most the other, that they are equal.
+pub fn texts(conditions: &[Condition], module: &Module, kernel: &Kernel) -> Vec<String> {
+    let turned = |condition: &Condition| match condition {
+        Condition::AtMost(a, b) => Some(Condition::AtMost(b.clone(), a.clone())),
+        Condition::Below(..)
+        | Condition::Multiple(..)
+        | Condition::Together(..)
+        | Condition::More(..) => None,
+    };
+    let place = |wanted: &Condition| conditions.iter().position(|c| c == wanted);
+    let mut all = Vec::new();
+    for (i, condition) in conditions.iter().enumerate() {
+        let other = turned(condition).and_then(|turned| place(&turned));
+        match (condition, other) {
+            (_, Some(other)) if other < i => {}
+            (Condition::AtMost(a, b), Some(other)) if other > i => {
+                let (a, b) = (a.text(module, kernel), b.text(module, kernel));
+                all.push(format!("{a} == {b}"));
+            }
+            _alone => all.push(condition.text(module, kernel)),
+        }
+    }
+    all
 }
 
 /// Launches in which every access is in bounds, whatever memory holds: what is asked of each before it runs.
@@ -870,6 +901,10 @@ impl Vocabulary {
             );
         }
         numbers.push(1);
+        // Few textures are that large, and none in two directions.
+        if let Number::Texels(..) = room {
+            numbers.retain(|n| *n <= MOST_TEXELS);
+        }
         numbers.sort_unstable();
         numbers.dedup();
         terms.extend(numbers.iter().map(|n| Term::of(*n, [])));

@@ -1,9 +1,10 @@
-//! Certificates as text: the conditions and the proofs of kernels, for [`verify_certificate`].
+//! Certificates as text: the conditions and the proofs of kernels, and a launch that fulfils these, for [`verify_certificate`].
 //!
 //! ```text
 //! invar-certificate 1
 //! kernel softmax
 //! condition at-most 1 argument.2 groups.x 1 length.0
+//! launch grid.x:8 grid.y:1 grid.z:1 .. length.0:64
 //! proof 0f3a.. (product 3 4 90 (sum (90 1) (7 1)))
 //! ```
 //!
@@ -16,6 +17,7 @@ use invar_ir::Dim;
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Term};
+use crate::launch::Launch;
 use crate::linear::Linear;
 
 const HEADER: &str = "invar-certificate 1";
@@ -30,6 +32,8 @@ pub struct Certificate {
     pub kernel: String,
     /// What a launch has to fulfil.
     pub conditions: Vec<Condition>,
+    /// A launch that does, where there are conditions or the kernel requires something.
+    pub launch: Option<Launch>,
     /// Proofs, by the fingerprint of the problem.
     pub proofs: BTreeMap<u128, Proof>,
 }
@@ -61,6 +65,13 @@ pub fn write(certificates: &[Certificate]) -> String {
             }
             out.push('\n');
         }
+        if let Some(launch) = &certificate.launch {
+            out += "launch";
+            for (number, value) in all_of(launch) {
+                out += &format!(" {}:{value}", number_text(number));
+            }
+            out.push('\n');
+        }
         for (fingerprint, proof) in &certificate.proofs {
             out += &format!("proof {fingerprint:032x} ");
             write_proof(&mut out, proof);
@@ -68,6 +79,32 @@ pub fn write(certificates: &[Certificate]) -> String {
         }
     }
     out
+}
+
+/// All numbers that a launch says: those of parameters as lengths, whether they are that or passed by value.
+fn all_of(launch: &Launch) -> Vec<(Number, i128)> {
+    let mut all = Vec::new();
+    let mut add = |number, value: Option<i128>| all.extend(value.map(|value| (number, value)));
+    for d in Dim::ALL {
+        add(Number::Grid(d), launch.grid[d as usize]);
+        add(Number::Threadgroup(d), launch.threadgroup[d as usize]);
+    }
+    for (i, number) in launch.numbers.iter().enumerate() {
+        add(Number::Length(i), *number);
+    }
+    for (i, constant) in launch.constants.iter().enumerate() {
+        add(Number::Constant(i), *constant);
+    }
+    for ((i, d), texels) in &launch.texels {
+        add(Number::Texels(*i, *d), Some(*texels));
+    }
+    for (i, levels) in &launch.levels {
+        add(Number::Levels(*i), Some(*levels));
+    }
+    for ((i, location), value) in &launch.fields {
+        add(Number::Field(*i, *location), Some(*value));
+    }
+    all
 }
 
 fn term_text(term: &Term) -> String {
@@ -190,6 +227,9 @@ pub fn read(text: &str) -> Result<Vec<Certificate>, String> {
             "condition" => current
                 .conditions
                 .push(read_condition(rest).ok_or_else(wrong)?),
+            "launch" if current.launch.is_none() => {
+                current.launch = Some(read_launch(rest).ok_or_else(wrong)?);
+            }
             "proof" => {
                 let (key, rest) = rest.split_once(' ').ok_or_else(wrong)?;
                 let key = u128::from_str_radix(key, 16).map_err(|_| wrong())?;
@@ -204,6 +244,30 @@ pub fn read(text: &str) -> Result<Vec<Certificate>, String> {
         }
     }
     Ok(found)
+}
+
+fn read_launch(text: &str) -> Option<Launch> {
+    /// No kernel has as many parameters or function constants.
+    const MOST_PLACES: usize = 1 << 16;
+    let mut launch = Launch::default();
+    for word in text.split(' ') {
+        let (number, value) = word.split_once(':')?;
+        let (number, value) = (read_number(number)?, value.parse().ok()?);
+        let (list, place) = match number {
+            Number::Argument(place) | Number::Length(place) => (&mut launch.numbers, place),
+            Number::Constant(place) => (&mut launch.constants, place),
+            _of_no_list => {
+                number.set(&mut launch, value);
+                continue;
+            }
+        };
+        if place >= MOST_PLACES {
+            return None;
+        }
+        list.resize(list.len().max(place + 1), None);
+        list[place] = Some(value);
+    }
+    Some(launch)
 }
 
 fn read_condition(text: &str) -> Option<Condition> {

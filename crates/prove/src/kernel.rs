@@ -590,6 +590,33 @@ impl<'k> Subject<'k> {
         self.refuted(&q.problem, ASIDE).is_err()
     }
 
+    /// A model of the conditions with numbers of the launch within a limit, if there is one; what they do not speak of
+    /// is left open.
+    pub fn model(&self, limit: Option<i128>) -> Option<Launch> {
+        let (q, _) = self.query(true);
+        let mut problem = q.problem.clone();
+        limit_launch(&q, &mut problem, limit);
+        match self.solved(&problem, ASIDE) {
+            Answer::Values(values) => Some(self.launch(&q, &values)),
+            Answer::Refuted(_) | Answer::Unknown => None,
+        }
+    }
+
+    /// Whether no thread gets to an access in any launch that fulfils the conditions. It proves nothing of the kernel.
+    pub fn is_never_reached(&self, number: usize) -> bool {
+        let kept = (self.used.borrow().clone(), self.needed.borrow().clone());
+        let id = self.sites[number].id;
+        let (mut q, _) = self.query(true);
+        let mut t = Thread::new(1, self.any_rounds(id));
+        self.reach(&mut q, &mut t, id);
+        let mut problem = q.problem.clone();
+        problem.facts.extend(t.path.iter().cloned());
+        let answer = self.solved(&problem, ASIDE);
+        self.used.replace(kept.0);
+        self.needed.replace(kept.1);
+        matches!(answer, Answer::Refuted(_))
+    }
+
     /// What a value is where these are known, if constants say.
     pub fn run(&self, value: Value, known: &HashMap<Value, i128>, depth: usize) -> Option<i128> {
         if let Some(number) = known.get(&value) {
@@ -786,7 +813,8 @@ impl<'k> Subject<'k> {
             }
             Among::Texels(_) | Among::OfArray | Among::Samples | Among::Levels => {
                 let index = self.int(q, t, direction.index)?;
-                if index.high < LARGEST_TEXTURE {
+                // A texture that is as large as any has no others of its size.
+                if index.high + 1 < LARGEST_TEXTURE {
                     self.tops.borrow_mut().insert(index.high + 1);
                 }
                 let end = self.end_of(q, t, site, direction.among)?;
@@ -874,17 +902,7 @@ impl<'k> Subject<'k> {
         let mut problem = q.problem.clone();
         problem.facts.extend(path.iter().cloned());
         problem.facts.push(bad);
-        if let Some(limit) = limits {
-            for (name, form) in q.forms() {
-                if is_of_launch(name) {
-                    let facts = [
-                        Formula::le(&form, &Linear::constant(limit)),
-                        Formula::le(&Linear::constant(-limit), &form),
-                    ];
-                    problem.facts.extend(facts.into_iter().flatten());
-                }
-            }
-        }
+        limit_launch(q, &mut problem, limits);
         let enough = if self.hurried.get() { ASIDE } else { MAIN };
         match self.refuted(&problem, enough) {
             Ok(used) => {
@@ -1313,6 +1331,22 @@ pub fn within(index: &Linear, end: &Linear) -> Option<Formula> {
         Formula::lt(index, end)?,
     ];
     Some(Formula::all(sides))
+}
+
+/// Says that no number of the launch is further from 0 than a limit, if there is one.
+fn limit_launch(q: &Query, problem: &mut Problem, limit: Option<i128>) {
+    let Some(limit) = limit else {
+        return;
+    };
+    for (name, form) in q.forms() {
+        if is_of_launch(name) {
+            let facts = [
+                Formula::le(&form, &Linear::constant(limit)),
+                Formula::le(&Linear::constant(-limit), &form),
+            ];
+            problem.facts.extend(facts.into_iter().flatten());
+        }
+    }
 }
 
 /// Whether a variable is a number of the launch.

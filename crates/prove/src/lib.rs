@@ -37,6 +37,7 @@ mod unroll;
 mod value;
 mod vectors;
 mod weaken;
+mod witness;
 pub mod words;
 
 pub use prove::{

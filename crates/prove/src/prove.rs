@@ -7,7 +7,8 @@ use invar_ir::text::case::RunCase;
 use invar_ir::{AccessMode, Memory, ParamKind, Requirement, Rule, Span, Verified};
 
 use crate::certificate::Proof;
-use crate::condition::{Condition, Number, Vocabulary};
+use crate::condition::{Condition, Number, Vocabulary, texts};
+use crate::file::Certificate;
 use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
 use crate::launch::{Launch, Spelled, run, spelled, spelled_as_written, written};
 use crate::linear::Problem;
@@ -106,6 +107,8 @@ pub struct Report {
     pub race_free: Vec<Memory>,
     /// A launch that breaks it.
     pub counterexample: Option<Counterexample>,
+    /// A launch that fulfils the conditions and what the kernel requires of numbers, if there are any.
+    pub witness: Option<Launch>,
     /// How many problems the solver was asked.
     pub problems: usize,
     /// How many pivots those took.
@@ -159,14 +162,16 @@ pub(crate) struct Session<'s, 'k> {
     pub(crate) subject: &'s Subject<'k>,
     verified: &'s Verified,
     options: Options,
-    pairs: Vec<Pair>,
+    pub(crate) pairs: Vec<Pair>,
     /// By access, values that do not wrap there, and the conditions under which they do not.
     pub(crate) exact: Vec<BTreeSet<Slot>>,
     pub(crate) exact_needs: Vec<BTreeSet<Condition>>,
     /// Launches that the author wrote.
-    runs: Vec<Launch>,
+    pub(crate) runs: Vec<Launch>,
     /// The same in words, those that can be run here.
     written: Vec<Spelled>,
+    /// A launch that was found to fulfil the conditions, as they were then.
+    pub(crate) known_launch: Option<Launch>,
     pub(crate) vocabulary: Vocabulary,
     /// The problems that were proved before any goal was tried.
     at_first: BTreeSet<u128>,
@@ -250,40 +255,29 @@ pub fn problems(
 ///
 /// # Errors
 /// As [`crate::file::read`], or there is no memory.
-pub fn read_certificates(text: &str) -> Result<Vec<crate::file::Certificate>, String> {
+pub fn read_certificates(text: &str) -> Result<Vec<Certificate>, String> {
     with_room(|| crate::file::read(text)).map_err(|e| e.to_string())?
 }
 
 /// Checks proofs that were written down: the verdict is `Proved` if they, and nothing else, show that no
-/// launch within these conditions has a data race or an access out of bounds. `runs` are the launches that
-/// its author wrote, as when it was proved.
+/// launch within these conditions has a data race or an access out of bounds, and its launch is one within them. `runs`
+/// are the launches that its author wrote, as when it was proved.
 ///
 /// # Errors
 /// As [`prove`].
 pub fn verify_certificate(
     module: &Verified,
-    kernel: &str,
     runs: &[RunCase],
-    conditions: &[Condition],
-    proofs: BTreeMap<u128, Proof>,
+    certificate: &Certificate,
 ) -> Result<Report, Unasked> {
     let options = Options {
         infer: false,
         refute: false,
         ..Options::default()
     };
-    let engine = Engine::Certificate(proofs.into_iter().collect());
-    let found = with_room(|| {
-        prove_with(
-            module,
-            kernel,
-            runs,
-            options,
-            engine,
-            Some(conditions),
-            false,
-        )
-    });
+    let engine = Engine::Certificate(certificate.proofs.clone().into_iter().collect());
+    let (kernel, given) = (&certificate.kernel, Some(certificate));
+    let found = with_room(|| prove_with(module, kernel, runs, options, engine, given, false));
     found?.map(|(report, _)| report).ok_or(Unasked::Kernel)
 }
 
@@ -307,7 +301,7 @@ fn prove_with(
     runs: &[RunCase],
     options: Options,
     engine: Engine,
-    conditions: Option<&[Condition]>,
+    given: Option<&Certificate>,
     keep: bool,
 ) -> Option<(Report, Vec<(Problem, bool)>)> {
     let kernel = module.kernel(kernel)?;
@@ -324,8 +318,11 @@ fn prove_with(
     }
     let is_wide = |d: usize| runs.iter().any(|run| run.grid[d] != Some(1));
     let subject = Subject::new(module, kernel, engine, [0, 1, 2].map(is_wide));
-    if let Some(conditions) = conditions {
-        *subject.conditions.borrow_mut() = conditions.to_vec();
+    if let Some(given) = given {
+        subject
+            .conditions
+            .borrow_mut()
+            .clone_from(&given.conditions);
     }
     if keep {
         *subject.decided.borrow_mut() = Some(Vec::new());
@@ -347,6 +344,7 @@ fn prove_with(
         last: (0, 0),
         attempts: 0,
         patience: PATIENCE,
+        known_launch: given.and_then(|given| given.launch.clone()),
         at_first,
         subject: &subject,
         verified: module,
@@ -733,7 +731,7 @@ impl Session<'_, '_> {
         let saved = (self.exact.clone(), self.exact_needs.clone());
         match self.attempt_anew(goal) {
             // Of launches that there are none of anything can be proved.
-            Finding::Excluded(_) if !self.subject.is_possible() => {}
+            Finding::Excluded(_) if !self.leaves_launches(goal, &before) => {}
             Finding::Excluded(used) => {
                 let needs = self.needs(goal, &used);
                 self.subject
@@ -1117,6 +1115,26 @@ impl Session<'_, '_> {
         written.into_iter().filter(is_free).collect()
     }
 
+    /// Of launches that there are none of anything can be proved.
+    fn doubt_of_launches(&self) -> Doubt {
+        let requires = &self.subject.kernel.requires;
+        if !requires.is_empty() && !self.subject.is_possible() {
+            return Doubt {
+                spans: requires.iter().map(|r| r.span).collect(),
+                what: "no launch fulfils what the kernel requires".to_string(),
+                why: "every launch of it is refused",
+            };
+        }
+        Doubt {
+            spans: vec![self.subject.kernel.span],
+            what: "no launch is known that is one of these".to_string(),
+            why: match self.subject.engine {
+                Engine::Solver => "none was found",
+                Engine::Certificate(_) => "the certificate has none",
+            },
+        }
+    }
+
     fn report(mut self) -> Report {
         let subject = self.subject;
         // What counts is what holds under the conditions that are printed, in their order: all proofs once
@@ -1193,16 +1211,10 @@ impl Session<'_, '_> {
         // An access that may be beyond two edges.
         doubts.dedup_by(|a, b| (&a.spans, &a.what, a.why) == (&b.spans, &b.what, b.why));
         let requires = &subject.kernel.requires;
-        // Of launches that there are none of anything can be proved.
-        if !requires.is_empty() && !subject.is_possible() {
-            doubts.insert(
-                0,
-                Doubt {
-                    spans: requires.iter().map(|r| r.span).collect(),
-                    what: "no launch fulfils what the kernel requires".to_string(),
-                    why: "every launch of it is refused",
-                },
-            );
+        let is_of_all = requires.is_empty() && subject.conditions.borrow().is_empty();
+        let witness = (!is_of_all).then(|| self.witness()).flatten();
+        if !is_of_all && witness.is_none() {
+            doubts.insert(0, self.doubt_of_launches());
         }
         let required = requires
             .iter()
@@ -1220,10 +1232,7 @@ impl Session<'_, '_> {
         };
         let mut conditions = subject.conditions.borrow().clone();
         conditions.sort();
-        let texts = conditions
-            .iter()
-            .map(|c| c.text(subject.module, subject.kernel))
-            .collect();
+        let texts = texts(&conditions, subject.module, subject.kernel);
         let dims = invar_ir::Dim::ALL.into_iter();
         let flat = dims
             .filter(|d| subject.unused[*d as usize])
@@ -1250,6 +1259,7 @@ impl Session<'_, '_> {
             doubts,
             race_free,
             counterexample,
+            witness,
             problems: subject.asked.get(),
             pivots: subject.pivots.get(),
             proofs,

@@ -73,12 +73,30 @@ impl Subject<'_> {
             let one: Option<Vec<Formula>> = each.into_iter().map(one).collect();
             q.say(one.map(Formula::any));
         }
+        self.say_all_texels(q, texture);
         // The faces of a cube are squares.
         if d == Dim::Y && dimension.is_cube() {
             let columns = self.texels(q, texture, Dim::X);
             q.say(Formula::eq(&texels.form, &columns.form));
         }
         texels
+    }
+
+    /// Says how many texels a texture has at most, as far as it is spoken of in several directions.
+    fn say_all_texels(&self, q: &mut Query, texture: Memory) {
+        let name = self.module.memory(self.kernel, texture);
+        let name = name.map_or_else(String::new, |info| info.name.to_string());
+        let known = |d| q.form(&format!("{}({name})", extent_name(d)));
+        let known: Vec<Linear> = Dim::ALL.into_iter().filter_map(known).collect();
+        if let [first, others @ ..] = &known[..]
+            && !others.is_empty()
+        {
+            let mut all = Some(first.clone());
+            for other in others {
+                all = all.and_then(|all| q.product(&all, other));
+            }
+            q.say(all.and_then(|all| Formula::le(&all, &Linear::constant(LARGEST_ROW))));
+        }
     }
 
     /// How many elements an array of textures has.

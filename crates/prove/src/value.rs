@@ -15,7 +15,7 @@ use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Round, Rounds};
 
 /// Grids and positions fit 32 bits (X1).
-const LARGEST_GRID: i128 = (1 << 32) - 1;
+pub const LARGEST_GRID: i128 = (1 << 32) - 1;
 /// The most elements of a buffer of which anything is proved.
 pub const LARGEST_BUFFER: i128 = (1 << 32) - 1;
 /// The most texels of a texture in a direction.

@@ -289,6 +289,10 @@ fn shaders_are_proved_for_dispatches_of_whole_workgroups() {
         out.contains("for every one-dimensional dispatch of whole workgroups"),
         "{out}"
     );
+    // The author's names have no sign before them, as in the text.
+    let (out, _) = expect(0, &["prove", text(&file), "--json"]);
+    assert!(out.contains("`y`"), "{out}");
+    assert!(!out.contains("`%"), "{out}");
 
     let proof = folder.path("whole.proof");
     let file = folder.file("whole.wgsl", WHOLE);

@@ -1,8 +1,9 @@
 //! The checker of proofs, which must accept no proof that is none.
 
-use invar_ir::{text, verify};
+use invar_ir::{Dim, text, verify};
 use invar_prove::certificate::{Proof, check};
 use invar_prove::file::{Certificate, write};
+use invar_prove::launch::Launch;
 use invar_prove::linear::{Formula, Linear, Problem};
 use invar_prove::solve::{Answer, Limits, solve};
 use invar_prove::{Options, Verdict, prove, read_certificates, verify_certificate};
@@ -105,9 +106,13 @@ fn certificates_hold_no_proof_that_nobody_asks_for() {
         let report = prove(&module, &kernel.name, &cases, Options::default()).expect("it is there");
         assert_eq!(report.verdict, Verdict::Proved, "{}", kernel.name);
         let again = |proofs| {
-            let conditions = &report.conditions;
-            verify_certificate(&module, &kernel.name, &cases, conditions, proofs)
-                .expect("it is there")
+            let certificate = Certificate {
+                kernel: kernel.name.to_string(),
+                conditions: report.conditions.clone(),
+                launch: report.witness.clone(),
+                proofs,
+            };
+            verify_certificate(&module, &cases, &certificate).expect("it is there")
         };
         let read = again(report.proofs.clone());
         assert_eq!(read.verdict, Verdict::Proved);
@@ -153,16 +158,21 @@ fn proofs_are_read_as_they_were_written_and_verify_only_their_kernel() {
     let certificate = Certificate {
         kernel: report.kernel.clone(),
         conditions: report.conditions.clone(),
+        launch: report.witness.clone(),
         proofs: report.proofs.clone(),
     };
+    assert!(certificate.launch.is_some());
     let written = write(std::slice::from_ref(&certificate));
     let read = read_certificates(&written).expect("it is well formed");
     assert_eq!(read, [certificate]);
     let verified = |text: &str, conditions: &[_]| {
         let module =
             verify(text::parse("rows.inv", text).expect("it parses")).expect("it is valid");
-        let proofs = read[0].proofs.clone();
-        let report = verify_certificate(&module, "rows", &[], conditions, proofs);
+        let certificate = Certificate {
+            conditions: conditions.to_vec(),
+            ..read[0].clone()
+        };
+        let report = verify_certificate(&module, &[], &certificate);
         report.expect("it is there").verdict
     };
     assert_eq!(verified(KERNEL, &read[0].conditions), Verdict::Proved);
@@ -172,6 +182,76 @@ fn proofs_are_read_as_they_were_written_and_verify_only_their_kernel() {
     assert_eq!(verified(&other, &read[0].conditions), Verdict::Open);
 }
 
+/// Of launches that there are none of anything can be proved: a certificate names one, which is looked at.
+#[test]
+fn a_certificate_has_a_launch_that_fulfils_its_conditions() {
+    let module = verify(text::parse("rows.inv", KERNEL).expect("it parses")).expect("it is valid");
+    let report = prove(&module, "rows", &[], Options::default()).expect("it is there");
+    let verified = |change: &dyn Fn(&mut Launch)| {
+        let mut launch = report.witness.clone().expect("a launch");
+        change(&mut launch);
+        let certificate = Certificate {
+            kernel: "rows".to_string(),
+            conditions: report.conditions.clone(),
+            launch: Some(launch),
+            proofs: report.proofs.clone(),
+        };
+        let again = verify_certificate(&module, &[], &certificate).expect("it is there");
+        assert_eq!(
+            again.verdict == Verdict::Proved,
+            again.doubts.is_empty(),
+            "{:?}",
+            again.doubts
+        );
+        let is_of_launch = |d: &invar_prove::Doubt| d.why == "the certificate has none";
+        assert!(again.doubts.iter().all(is_of_launch));
+        again.verdict
+    };
+    assert_eq!(verified(&|_| {}), Verdict::Proved);
+    let longer: &dyn Fn(&mut _) = &|l: &mut Launch| l.numbers[0] = Some(1 << 20);
+    assert_eq!(verified(longer), Verdict::Proved);
+    // Too short, of no length, longer than any, of another threadgroup, of rows that it does not have.
+    for change in [
+        &|l: &mut Launch| {
+            (l.numbers[0], l.numbers[2]) = (Some(3), Some(4));
+        },
+        &|l: &mut _| l.numbers[1] = None,
+        &|l: &mut _| l.numbers[0] = Some(1 << 40),
+        &|l: &mut _| l.threadgroup[0] = Some(32),
+        &|l: &mut _| l.grid[1] = Some(2),
+        &|l: &mut _| l.numbers[2] = Some(-1),
+    ] as [&dyn Fn(&mut Launch); 6]
+    {
+        assert_eq!(verified(change), Verdict::Open);
+    }
+    let square = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/ir/conditions/textures.inv");
+    let source = std::fs::read_to_string(square).expect("a file");
+    let textures = verify(text::parse("t.inv", &source).expect("it parses")).expect("it is valid");
+    let turned = prove(&textures, "rot90", &[], Options::default()).expect("it is there");
+    for (texels, verdict) in [(300, Verdict::Proved), (65536, Verdict::Open)] {
+        let mut launch = turned.witness.clone().expect("a launch");
+        launch.texels.insert((0, Dim::X), texels);
+        launch.texels.insert((0, Dim::Y), texels);
+        let certificate = Certificate {
+            kernel: "rot90".to_string(),
+            conditions: turned.conditions.clone(),
+            launch: Some(launch),
+            proofs: turned.proofs.clone(),
+        };
+        let again = verify_certificate(&textures, &[], &certificate).expect("it is there");
+        assert_eq!(again.verdict, verdict, "{texels}");
+    }
+    let none = Certificate {
+        kernel: "rows".to_string(),
+        conditions: report.conditions.clone(),
+        launch: None,
+        proofs: report.proofs.clone(),
+    };
+    let again = verify_certificate(&module, &[], &none).expect("it is there");
+    assert_eq!(again.verdict, Verdict::Open);
+}
+
 #[test]
 fn what_is_no_certificate_is_refused_by_its_line() {
     let error = |text: &str| read_certificates(text).expect_err("it is none");
@@ -179,6 +259,10 @@ fn what_is_no_certificate_is_refused_by_its_line() {
     let wrong = "invar-certificate 1\nkernel k\nproof zz (sum)";
     assert_eq!(error(wrong), "line 3: not a line of a certificate");
     let wrong = "invar-certificate 1\nkernel k\ncondition multiple grid.x 0";
+    assert_eq!(error(wrong), "line 3: not a line of a certificate");
+    let wrong = "invar-certificate 1\nkernel k\nlaunch grid.x";
+    assert_eq!(error(wrong), "line 3: not a line of a certificate");
+    let wrong = "invar-certificate 1\nkernel k\nlaunch length.99999999999:1";
     assert_eq!(error(wrong), "line 3: not a line of a certificate");
     let wrong = "invar-certificate 1\nproof 0 (sum)";
     assert_eq!(error(wrong), "line 2: not a line of a certificate");

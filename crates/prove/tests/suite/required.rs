@@ -4,6 +4,7 @@
 use invar_interp::case::bind;
 use invar_interp::{Options as RunOptions, check};
 use invar_ir::{Rule, Verified, text, verify};
+use invar_prove::file::Certificate;
 use invar_prove::{Options, Report, Verdict, prove, verify_certificate};
 
 fn module(source: &str) -> Verified {
@@ -128,13 +129,18 @@ fn what_no_launch_fulfils_proves_nothing() {
 fn a_certificate_is_of_what_is_required_too() {
     let requires = "requires(grid.x <= length(%index), grid.x <= length(%y), each %i of %index: %i < length(%x))";
     let proved = gather(requires);
-    let name = "gather";
+    let certificate = Certificate {
+        kernel: "gather".to_string(),
+        conditions: Vec::new(),
+        launch: proved.witness,
+        proofs: proved.proofs,
+    };
     let sound = module(&GATHER.replace("REQUIRES", requires));
-    let again = verify_certificate(&sound, name, &[], &[], proved.proofs.clone());
+    let again = verify_certificate(&sound, &[], &certificate);
     assert_eq!(again.expect("it is there").verdict, Verdict::Proved);
     let other = requires.replace("%i < length(%x)", "%i <= length(%x)");
     let other = module(&GATHER.replace("REQUIRES", &other));
-    let again = verify_certificate(&other, name, &[], &[], proved.proofs);
+    let again = verify_certificate(&other, &[], &certificate);
     assert_eq!(again.expect("it is there").verdict, Verdict::Open);
 }
 
