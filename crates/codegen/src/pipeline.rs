@@ -116,6 +116,7 @@ pub const OPTIMISATION: &[&str] = &[
     "interior",
     "lines",
     "fold",
+    "narrow",
     "cse",
     "invariant",
     "dead",

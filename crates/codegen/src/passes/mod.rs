@@ -29,6 +29,7 @@ mod interior;
 mod invariant;
 mod last_rounds;
 mod lines;
+mod narrow;
 mod options;
 pub mod print;
 mod promote;
@@ -124,6 +125,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "lines",
         run: |module, kernel, _| lines::run(module, kernel),
+    },
+    Pass {
+        name: "narrow",
+        run: |_, kernel, _| narrow::run(kernel),
     },
     Pass {
         name: "if-convert",

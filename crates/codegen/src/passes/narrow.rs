@@ -1,0 +1,487 @@
+//! Narrow integers: what is computed from bytes and other small integers in 32 bits, and certainly fits in 16, is
+//! computed in 16.
+//!
+//! ```text
+//! a = cast u32 x[i]; b = cast u32 x[i + 1]; store cast u8 ((a + b) / 2)   ->   the same of casts to u16
+//! ```
+//!
+//! This is for pictures of bytes, cellular automata and quantised numbers, whose authors widen what they load so that
+//! sums do not wrap. Vectors have twice as many of half the width.
+//!
+//! A value of 32 bits is held by its low 16: what it stands for, as a signed number, lies in an interval that those of 16
+//! bits have without a sign, or with one. Groups of values that are computed from each other are narrowed where that
+//! saves more than widening what others use of them.
+//!
+//! Deliberately absent: vectors; what loops and branches hand on.
+
+use std::collections::{HashMap, HashSet};
+
+use invar_ir::inst::InstKind;
+use invar_ir::{Const, Imm, Inst, Kernel, Op, Region, Scalar, Span, Type, Value, ValueInfo};
+
+use super::common::{change_body, push_const, push_inst};
+
+/// What widening a value costs, in operations of 16 bits.
+const WIDENING: i64 = 2;
+
+/// Where a value lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Interval {
+    low: i64,
+    high: i64,
+}
+
+impl Interval {
+    const fn new(low: i64, high: i64) -> Interval {
+        Interval { low, high }
+    }
+
+    /// If 16 bits have all of it, with a sign or without.
+    fn if_narrow(self) -> Option<Interval> {
+        let signed = self.low >= i16::MIN.into() && self.high <= i16::MAX.into();
+        let unsigned = self.low >= 0 && self.high <= u16::MAX.into();
+        (signed || unsigned).then_some(self)
+    }
+
+    fn is_signed(self) -> bool {
+        self.low < 0
+    }
+
+    fn and(self, other: Interval) -> Interval {
+        Interval::new(self.low.min(other.low), self.high.max(other.high))
+    }
+}
+
+/// What is done with a value that fits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A conversion of a smaller integer.
+    Widened,
+    Constant,
+    /// Computed from others that fit, by so much work.
+    Computed(u32),
+}
+
+/// The values of a kernel that fit.
+#[derive(Default)]
+struct Found {
+    values: HashMap<Value, (Interval, Role)>,
+    /// What each is computed from or compared with: the first of its group, in the end.
+    groups: HashMap<Value, Value>,
+    /// Comparisons of values that fit, each with one of them that is no constant.
+    compared: HashMap<Value, Value>,
+}
+
+pub(super) fn run(kernel: &mut Kernel) {
+    let mut found = Found::default();
+    found.region(kernel, &kernel.body);
+    let chosen = found.worth_it(kernel);
+    if chosen.is_empty() {
+        return;
+    }
+    let mut values = std::mem::take(&mut kernel.values);
+    let mut narrow = Narrow {
+        found: &found,
+        chosen: &chosen,
+        used_wide: used_wide(kernel, &found, &chosen),
+        values: &mut values,
+        narrowed: HashMap::new(),
+    };
+    change_body(kernel, |_, body| narrow.region(body));
+    kernel.values = values;
+}
+
+impl Found {
+    fn region(&mut self, kernel: &Kernel, region: &Region) {
+        for inst in &region.insts {
+            self.inst(kernel, inst);
+            for inner in inst.kind.regions() {
+                self.region(kernel, inner);
+            }
+        }
+    }
+
+    fn interval(&self, value: Value) -> Option<Interval> {
+        self.values.get(&value).map(|(interval, _)| *interval)
+    }
+
+    fn inst(&mut self, kernel: &Kernel, inst: &Inst) {
+        let &[result] = &inst.results[..] else {
+            return;
+        };
+        let Type::Scalar(scalar) = kernel.ty(result) else {
+            return;
+        };
+        if let InstKind::Const(constant) = inst.kind {
+            let value = i64::from(constant.bits as u32 as i32);
+            let interval = Interval::new(value, value).if_narrow();
+            if let Some(interval) = interval.filter(|_| is_wide(scalar)) {
+                self.values.insert(result, (interval, Role::Constant));
+            }
+            return;
+        }
+        let Some((op, _, args)) = inst.kind.as_op() else {
+            return;
+        };
+        let args = args.to_vec();
+        if is_comparison(op) {
+            self.comparison(kernel, op, &args, result);
+        } else if !is_wide(scalar) {
+        } else if op == Op::Cast {
+            if let Some(interval) = range_of_small(kernel.ty(args[0])) {
+                self.values.insert(result, (interval, Role::Widened));
+            }
+        } else if let Some((interval, work)) = self.computed(op, &args, scalar) {
+            let role = Role::Computed(work);
+            self.values.insert(result, (interval, role));
+            for arg in args {
+                self.join(result, arg);
+            }
+        }
+    }
+
+    /// Where the result of an operation lies, and how much narrow operands save.
+    fn computed(&self, op: Op, args: &[Value], scalar: Scalar) -> Option<(Interval, u32)> {
+        let of = |n: usize| self.interval(args[n]);
+        let constant = |n: usize| of(n).filter(|i| i.low == i.high).map(|i| i.low);
+        let natural = |n: usize| of(n).filter(|i| !i.is_signed());
+        let new = Interval::new;
+        let (interval, work) = match op {
+            Op::Add => {
+                let (a, b) = (of(0)?, of(1)?);
+                (new(a.low + b.low, a.high + b.high), 1)
+            }
+            Op::Sub => {
+                let (a, b) = (of(0)?, of(1)?);
+                (new(a.low - b.high, a.high - b.low), 1)
+            }
+            Op::Mul => {
+                let (a, b) = (of(0)?, of(1)?);
+                let ends = [a.low, a.high].map(|x| [x * b.low, x * b.high]);
+                let all = ends.as_flattened();
+                let (least, most) = (all.iter().min()?, all.iter().max()?);
+                // LLVM multiplies what was widened in 16 bits itself.
+                (new(*least, *most), 1)
+            }
+            Op::Shl => {
+                let (a, by) = (of(0)?, constant(1).filter(|by| (0..16).contains(by))?);
+                (new(a.low << by, a.high << by), 1)
+            }
+            Op::Shr => {
+                let (a, by) = (natural(0)?, constant(1).filter(|by| (0..16).contains(by))?);
+                (new(a.low >> by, a.high >> by), 1)
+            }
+            Op::Div => {
+                let (a, by) = (natural(0)?, constant(1).filter(|by| *by > 0)?);
+                (new(a.low / by, a.high / by), 4)
+            }
+            Op::Rem => {
+                let (a, by) = (natural(0)?, constant(1).filter(|by| *by > 0)?);
+                (new(0, a.high.min(by - 1)), 4)
+            }
+            Op::And => (new(0, natural(0)?.high.min(natural(1)?.high)), 1),
+            Op::Or | Op::Xor => {
+                let most = natural(0)?.high.max(natural(1)?.high) as u64;
+                (new(0, (most + 1).next_power_of_two() as i64 - 1), 1)
+            }
+            Op::Min | Op::Max => {
+                let (a, b) = (of(0)?, of(1)?);
+                if a.and(b).is_signed() && !scalar.is_signed_integer() {
+                    return None;
+                }
+                a.and(b).if_narrow()?;
+                let end = |x: i64, y: i64| if op == Op::Min { x.min(y) } else { x.max(y) };
+                (new(end(a.low, b.low), end(a.high, b.high)), 1)
+            }
+            Op::Select => (of(0)?.and(of(1)?), 1),
+            _other => return None,
+        };
+        Some((interval.if_narrow()?, work))
+    }
+
+    fn comparison(&mut self, kernel: &Kernel, op: Op, args: &[Value], result: Value) {
+        let Type::Scalar(scalar) = kernel.ty(args[0]) else {
+            return;
+        };
+        let (Some(a), Some(b)) = (self.interval(args[0]), self.interval(args[1])) else {
+            return;
+        };
+        let both = a.and(b);
+        let tells_equal = matches!(op, Op::Eq | Op::Ne);
+        let is_right = tells_equal || scalar.is_signed_integer() || !both.is_signed();
+        let is_constant = |arg: &Value| self.values[arg].1 == Role::Constant;
+        let member = args.iter().find(|arg| !is_constant(arg)).copied();
+        if let Some(member) = member.filter(|_| is_right && both.if_narrow().is_some()) {
+            self.compared.insert(result, member);
+            for arg in args {
+                self.join(member, *arg);
+            }
+        }
+    }
+
+    fn first(&self, value: Value) -> Value {
+        let mut at = value;
+        while let Some(next) = self.groups.get(&at) {
+            at = *next;
+        }
+        at
+    }
+
+    /// Puts two values into one group. Constants are in none.
+    fn join(&mut self, a: Value, b: Value) {
+        let is_member = |v: &Value| {
+            let role = self.values.get(v).map(|(_, role)| *role);
+            role.is_some_and(|role| role != Role::Constant)
+        };
+        if is_member(&a) && is_member(&b) {
+            let (a, b) = (self.first(a), self.first(b));
+            if a != b {
+                self.groups.insert(b, a);
+            }
+        }
+    }
+
+    /// The groups that save more than they cost, by their first values.
+    fn worth_it(&self, kernel: &Kernel) -> HashSet<Value> {
+        let mut saved: HashMap<Value, i64> = HashMap::new();
+        let mut add = |value: Value, work: i64| {
+            *saved.entry(self.first(value)).or_default() += work;
+        };
+        for (value, (_, role)) in &self.values {
+            if let Role::Computed(work) = role {
+                add(*value, i64::from(*work));
+            }
+        }
+        for member in self.compared.values() {
+            add(*member, 1);
+        }
+        let mut widened = HashSet::new();
+        kernel.for_each_inst(&mut |inst| {
+            for value in self.others(kernel, inst) {
+                let is_computed = matches!(self.values[&value].1, Role::Computed(_));
+                if is_computed && widened.insert(value) {
+                    add(value, -WIDENING);
+                }
+            }
+            // Less is to be packed.
+            if let Some(value) = self.packed(kernel, inst) {
+                add(value, 1);
+            }
+        });
+        let worth = saved.into_iter().filter(|(_, saved)| *saved > 0);
+        worth.map(|(first, _)| first).collect()
+    }
+
+    /// The value that an instruction converts to an integer of at most 16 bits.
+    fn packed(&self, kernel: &Kernel, inst: &Inst) -> Option<Value> {
+        let (op, _, args) = inst.kind.as_op()?;
+        let small = range_of_small(kernel.ty(*inst.results.first()?)).is_some();
+        let is_member = |v: &&Value| {
+            let known = self.values.get(v);
+            known.is_some_and(|(_, role)| *role != Role::Constant)
+        };
+        let packs = op == Op::Cast && small && kernel.ty(inst.results[0]) != Type::BOOL;
+        args.first().filter(is_member).copied().filter(|_| packs)
+    }
+
+    /// The values that fit, and that an instruction uses otherwise than to compute or to compare others that do.
+    fn others(&self, kernel: &Kernel, inst: &Inst) -> Vec<Value> {
+        let results = &inst.results;
+        let inside = results.iter().any(|v| {
+            let computed = self.values.get(v).map(|(_, role)| *role);
+            matches!(computed, Some(Role::Computed(_))) || self.compared.contains_key(v)
+        });
+        let mut used = Vec::new();
+        if !inside && self.packed(kernel, inst).is_none() {
+            inst.kind.for_each_use(|v| {
+                let known = self.values.get(&v).map(|(_, role)| *role);
+                if known.is_some_and(|role| role != Role::Constant) {
+                    used.push(v);
+                }
+            });
+        }
+        used
+    }
+}
+
+/// The values of chosen groups that somebody uses as they were.
+fn used_wide(kernel: &Kernel, found: &Found, chosen: &HashSet<Value>) -> HashSet<Value> {
+    let mut used = HashSet::new();
+    kernel.for_each_inst(&mut |inst| {
+        let others = found.others(kernel, inst).into_iter();
+        used.extend(others.filter(|v| chosen.contains(&found.first(*v))));
+    });
+    used
+}
+
+fn is_wide(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::U32 | Scalar::I32)
+}
+
+fn is_comparison(op: Op) -> bool {
+    matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
+}
+
+/// Where the numbers of a small type lie.
+fn range_of_small(ty: Type) -> Option<Interval> {
+    Some(match ty {
+        Type::Scalar(Scalar::Bool) => Interval::new(0, 1),
+        Type::Scalar(Scalar::U8) => Interval::new(0, u8::MAX.into()),
+        Type::Scalar(Scalar::I8) => Interval::new(i8::MIN.into(), i8::MAX.into()),
+        Type::Scalar(Scalar::U16) => Interval::new(0, u16::MAX.into()),
+        Type::Scalar(Scalar::I16) => Interval::new(i16::MIN.into(), i16::MAX.into()),
+        _other => return None,
+    })
+}
+
+/// The change of a kernel.
+struct Narrow<'a> {
+    found: &'a Found,
+    chosen: &'a HashSet<Value>,
+    used_wide: HashSet<Value>,
+    values: &'a mut Vec<ValueInfo>,
+    /// The values of 16 bits, all without a sign.
+    narrowed: HashMap<Value, Value>,
+}
+
+impl Narrow<'_> {
+    fn region(&mut self, region: &mut Region) {
+        let mut done = Vec::with_capacity(region.insts.len());
+        for mut inst in std::mem::take(&mut region.insts) {
+            for inner in inst.kind.regions_mut() {
+                self.region(inner);
+            }
+            self.inst(inst, &mut done);
+        }
+        region.insts = done;
+    }
+
+    fn is_chosen(&self, value: Value) -> bool {
+        self.chosen.contains(&self.found.first(value))
+    }
+
+    fn cast(&mut self, done: &mut Vec<Inst>, value: Value, to: Scalar, span: Span) -> Value {
+        let ty = Type::Scalar(to);
+        let kind = InstKind::Op {
+            op: Op::Cast,
+            imm: Imm::Type(ty),
+            args: [value].into_iter().collect(),
+        };
+        push_inst(self.values, done, kind, ty, span)
+    }
+
+    fn inst(&mut self, mut inst: Inst, done: &mut Vec<Inst>) {
+        let span = inst.span;
+        let result = inst.results.first().copied();
+        let known = result.and_then(|v| self.found.values.get(&v).map(|known| (v, *known)));
+        match known {
+            Some((value, (_, Role::Constant))) => {
+                let InstKind::Const(constant) = inst.kind else {
+                    unreachable!("it is a constant");
+                };
+                done.push(inst);
+                let narrow = Const {
+                    scalar: Scalar::U16,
+                    bits: u64::from(constant.bits as u16),
+                };
+                let narrow = push_const(self.values, done, narrow, span);
+                self.narrowed.insert(value, narrow);
+            }
+            Some((value, (_, Role::Widened))) if self.is_chosen(value) => {
+                let (_, _, args) = inst.kind.as_op().expect("a conversion");
+                let small = args[0];
+                done.push(inst);
+                let narrow = self.cast(done, small, Scalar::U16, span);
+                self.narrowed.insert(value, narrow);
+            }
+            Some((value, (interval, Role::Computed(_)))) if self.is_chosen(value) => {
+                self.computed(inst, (value, interval), done);
+            }
+            _other => {
+                self.user(&mut inst, done);
+                done.push(inst);
+            }
+        }
+    }
+
+    /// The operands of an operation, of 16 bits: signed ones if it tells signs and one of them has one.
+    fn operands(&mut self, op: Op, args: &[Value], done: &mut Vec<Inst>, span: Span) -> Vec<Value> {
+        let intervals = args.iter().filter_map(|arg| self.found.interval(*arg));
+        let both = intervals.reduce(Interval::and);
+        let tells = is_comparison(op) || matches!(op, Op::Min | Op::Max);
+        let signed = tells && both.is_some_and(Interval::is_signed);
+        let mut operands = Vec::with_capacity(args.len());
+        for arg in args {
+            operands.push(match self.narrowed.get(arg).copied() {
+                Some(value) if signed => self.cast(done, value, Scalar::I16, span),
+                Some(value) => value,
+                None => *arg,
+            });
+        }
+        operands
+    }
+
+    fn computed(&mut self, inst: Inst, (value, interval): (Value, Interval), done: &mut Vec<Inst>) {
+        let span = inst.span;
+        let Some((op, imm, args)) = inst.kind.as_op() else {
+            unreachable!("it is an operation");
+        };
+        let (imm, args) = (imm, args.to_vec());
+        let operands = self.operands(op, &args, done, span);
+        let ty = self.values[operands[0].0 as usize].ty;
+        let kind = InstKind::Op {
+            op,
+            imm,
+            args: operands.into_iter().collect(),
+        };
+        let mut narrow = push_inst(self.values, done, kind, ty, span);
+        if ty != Type::Scalar(Scalar::U16) {
+            narrow = self.cast(done, narrow, Scalar::U16, span);
+        }
+        self.narrowed.insert(value, narrow);
+        if self.used_wide.contains(&value) {
+            let wide = self.values[value.0 as usize].ty;
+            if interval.is_signed() {
+                narrow = self.cast(done, narrow, Scalar::I16, span);
+            }
+            done.push(Inst {
+                kind: InstKind::Op {
+                    op: Op::Cast,
+                    imm: Imm::Type(wide),
+                    args: [narrow].into_iter().collect(),
+                },
+                results: [value].into_iter().collect(),
+                span,
+            });
+        }
+    }
+
+    /// An instruction that is none of a group takes narrow operands where it compares or packs them.
+    fn user(&mut self, inst: &mut Inst, done: &mut Vec<Inst>) {
+        let span = inst.span;
+        let result = inst.results.first().copied();
+        let member = result.and_then(|v| self.found.compared.get(&v).copied());
+        let compares = member.is_some_and(|member| self.is_chosen(member));
+        let Some((op, imm, args)) = inst.kind.as_op() else {
+            return;
+        };
+        let (imm, args) = (imm, args.to_vec());
+        let to = result.map(|v| self.values[v.0 as usize].ty);
+        let packs = op == Op::Cast
+            && to.is_some_and(|ty| ty != Type::BOOL && range_of_small(ty).is_some())
+            && self
+                .found
+                .values
+                .get(&args[0])
+                .is_some_and(|(_, role)| *role != Role::Constant)
+            && self.is_chosen(args[0]);
+        if compares || packs {
+            let args = self.operands(op, &args, done, span);
+            inst.kind = InstKind::Op {
+                op,
+                imm,
+                args: args.into_iter().collect(),
+            };
+        }
+    }
+}
