@@ -168,6 +168,45 @@ fn products_by_tiles_need_no_threadgroups() {
 }
 
 #[test]
+fn stencils_of_few_points_in_three_dimensions_take_whole_rows() {
+    let shape = |points: &[[i32; 3]]| {
+        let sums: String = (points.iter().enumerate())
+            .map(|(n, [x, y, z])| {
+                format!(
+                    "%x{n} = const u32 {}\n %y{n} = const u32 {}\n %z{n} = const u32 {}\n
+                    %px{n} = add %x, %x{n}\n %py{n} = add %y, %y{n}\n %pz{n} = add %z, %z{n}\n
+                    %a{n} = mul %pz{n}, %n\n %b{n} = add %a{n}, %py{n}\n %c{n} = mul %b{n}, %n\n
+                    %d{n} = add %c{n}, %px{n}\n %v{n} = load %x_[%d{n}]\n store %y_[%d{n}], %v{n}\n",
+                    *x as u32, *y as u32, *z as u32
+                )
+            })
+            .collect();
+        let source = format!(
+            "kernel @k(%n: u32, %x_: device read f32, %y_: device write f32) {{
+                %x = thread_position_in_grid x\n %y = thread_position_in_grid y
+                %z = thread_position_in_grid z\n {sums} }}"
+        );
+        let module = text::parse("k.inv", &source).expect("parsed");
+        let grids = Grids {
+            exchanged: true,
+            split: false,
+        };
+        let found = regroup(&module, 0, None, grids).expect("each thread by itself");
+        found.shape([512, 512, 512])
+    };
+    let near = |n: i32| [-1, 0, 1].map(|k| n + k);
+    let all = near(0).map(|z| near(0).map(|y| near(0).map(|x| [x, y, z])));
+    let all: Vec<[i32; 3]> = all.into_iter().flatten().flatten().collect();
+    let axes: Vec<[i32; 3]> = (all.iter().copied())
+        .filter(|p| p.iter().filter(|n| **n != 0).count() <= 1)
+        .collect();
+    let plane: Vec<[i32; 3]> = all.iter().copied().filter(|[.., z]| *z == 0).collect();
+    assert_eq!(shape(&axes), Some([256, 1, 1]));
+    assert_eq!(shape(&all), Some([64, 4, 1]));
+    assert_eq!(shape(&plane), Some([64, 4, 1]));
+}
+
+#[test]
 fn samples_run_in_squares() {
     let shape = |text: &str| {
         let module = text::parse("k.inv", text).expect("parsed");
