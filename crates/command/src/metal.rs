@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use invar_ir::{Diagnostics, Source};
-use invar_msl::Library;
+use invar_msl::{Library, Wrong};
 
 use crate::Refusal;
 use crate::options::{split, usage};
@@ -50,13 +50,10 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Parsed, Refusal> {
         }
     };
     match library.possible(asked.entry) {
-        Err(errors) => {
-            let source = Source {
-                name: name.into(),
-                text: text.into(),
-            };
-            wrong(vec![source], errors)
-        }
+        Err(Wrong {
+            sources,
+            diagnostics,
+        }) => wrong(sources, diagnostics),
         Ok(kernels) if kernels.entries.is_empty() => {
             let refusals = kernels.refusals();
             wrong(kernels.module.sources, refusals)

@@ -4,7 +4,7 @@
 use invar_ir::{
     AtomicOp, Const, MatrixPlace, Op, Order, Place, Scalar, Scope, Spaces, Type, Value,
 };
-use invar_llvm::foreign::{Block, Operand};
+use invar_llvm::foreign::{Block, Operand, function_name};
 
 use crate::objects::{Root, scalar_of};
 use crate::translate::{Address, Done, Translator, Val};
@@ -39,6 +39,12 @@ impl Translator<'_> {
             ["llvm", "memcpy" | "memmove", ..] => self.copy_bytes(number, false).map(|()| None),
             ["llvm", "memset", ..] => self.set_bytes(number).map(|()| None),
             ["llvm", op, ..] => self.intrinsic(number, op),
+            // Every other call of the source's own functions is inlined.
+            _ if name.starts_with("_Z") => {
+                let name = function_name(name);
+                let what = format!("the function `{name}`, which calls itself or has no body,");
+                Err(self.refuse(&what))
+            }
             _ => Err(self.refuse(&format!("the function `{}`", spelled(name)))),
         }
     }

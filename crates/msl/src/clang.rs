@@ -18,6 +18,7 @@ use invar_ir::diagnostic::path_text;
 use invar_ir::once::Once;
 
 use crate::rewrite::{self, FunctionConstant, Wanted};
+use crate::spelling;
 use crate::tokens::Columns;
 
 /// Names the program, wherever it is.
@@ -27,16 +28,20 @@ const VARIABLE: &str = "INVAR_CLANG";
 const RELEASES: [u32; 4] = [19, 20, 21, 22];
 
 /// The headers, by the names that Metal sources include them by.
-const HEADERS: [(&str, &str); 4] = [
+const HEADERS: [(&str, &str); 7] = [
     ("invar/traits", include_str!("../headers/traits")),
+    ("invar/functions", include_str!("../headers/functions")),
     ("invar/imageblocks", include_str!("../headers/imageblocks")),
     ("invar/textures", include_str!("../headers/textures")),
     ("metal_stdlib", include_str!("../headers/metal_stdlib")),
+    ("simd/simd.h", include_str!("../headers/simd")),
+    ("TargetConditionals.h", include_str!("../headers/targets")),
 ];
 
 /// Other names of the whole.
-const ALIASES: [&str; 25] = [
+const ALIASES: [&str; 26] = [
     "metal_array",
+    "metal_assert",
     "metal_atomic",
     "metal_common",
     "metal_compute",
@@ -90,6 +95,7 @@ const FLAGS: &[&str] = &[
     "-ftrivial-auto-var-init=zero",
     "-Wno-everything",
     "-ferror-limit=20",
+    "-fno-elide-type",
     "-ftemplate-backtrace-limit=0",
     "-fno-caret-diagnostics",
     "-fno-color-diagnostics",
@@ -137,8 +143,20 @@ pub(crate) struct Complaint {
     pub line: u32,
     pub column: u32,
     pub message: String,
-    /// What the user's line asks for that has it in it, if it is in a header of the library.
+    /// What the user's line asks for that has it in it, if it is in a header of the library; or the first reason why
+    /// what the line does is none of what there is.
     pub within: String,
+    /// What clang notes about places of the user's files: functions that are not the one that is called.
+    pub notes: Vec<Note>,
+}
+
+/// A place in a file, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub message: String,
 }
 
 /// Why there is no IR.
@@ -221,8 +239,22 @@ pub(crate) fn compile(request: &Request, sources: Sources) -> Result<Compiled, F
     for (name, text) in HEADERS {
         write(&headers.join(name), text)?;
     }
-    for name in ALIASES.iter().chain(&["simd/simd.h", "metal_imageblocks"]) {
+    for name in ALIASES.iter().chain(&["metal_imageblocks"]) {
         write(&headers.join(name), "#include <metal_stdlib>\n")?;
+    }
+    for name in [
+        "base",
+        "types",
+        "vector",
+        "vector_types",
+        "matrix",
+        "matrix_types",
+        "packed",
+    ] {
+        write(
+            &headers.join(format!("simd/{name}.h")),
+            "#include <simd/simd.h>\n",
+        )?;
     }
     let mut roots = Vec::new();
     for (number, source) in sources.rewritten.iter().enumerate() {
@@ -419,20 +451,20 @@ fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<
     for line in text.lines() {
         if let Some(found) = [": fatal error: ", ": error: "]
             .iter()
-            .find_map(|level| complaint(line, level))
+            .find_map(|level| note(line, level))
         {
-            all.push(found);
-        } else if let Some(note) = complaint(line, ": note: ")
+            all.push(Complaint {
+                file: found.file,
+                line: found.line,
+                column: found.column,
+                message: found.message,
+                within: String::new(),
+                notes: Vec::new(),
+            });
+        } else if let Some(note) = note(line, ": note: ")
             && let Some(last) = all.last_mut()
-            && !files.contains_key(&last.file)
-            && files.contains_key(&note.file)
-            && let Some(within) = asked_for(&note.message)
         {
-            *last = Complaint {
-                message: last.message.clone(),
-                within: within.to_string(),
-                ..note
-            };
+            last.add(note, files);
         }
     }
     for complaint in &mut all {
@@ -449,20 +481,46 @@ fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<
     all
 }
 
+impl Complaint {
+    /// Takes what clang notes of it, if that says more.
+    fn add(&mut self, note: Note, files: &HashMap<String, File>) {
+        let is_users = files.contains_key(&note.file);
+        if !files.contains_key(&self.file) {
+            if is_users && let Some(within) = asked_for(&note.message) {
+                self.within = within.to_string();
+                (self.file, self.line, self.column) = (note.file, note.line, note.column);
+            }
+        } else if note.message.starts_with("candidate ") {
+            if is_users {
+                if self.notes.len() < NOTED {
+                    self.notes.push(note);
+                }
+            } else if self.within.is_empty()
+                && self.message.starts_with("no viable overloaded")
+                && let Some((_, why)) = note.message.split_once("not viable: ")
+            {
+                self.within = why.to_string();
+            }
+        }
+    }
+}
+
+/// So many functions that are not the one that is called are told.
+const NOTED: usize = 4;
+
 /// What clang prints of one level.
-fn complaint(line: &str, level: &str) -> Option<Complaint> {
+fn note(line: &str, level: &str) -> Option<Note> {
     let (place, message) = line.split_once(level)?;
     let mut parts = place.rsplitn(3, ':');
     let mut number = || parts.next()?.parse().ok();
     let (column, line) = (number()?, number()?);
-    Some(Complaint {
+    Some(Note {
         file: absolute(Path::new(parts.next()?))
             .to_string_lossy()
             .into_owned(),
         line,
         column,
-        message: message.to_string(),
-        within: String::new(),
+        message: spelling::in_metal(message),
     })
 }
 

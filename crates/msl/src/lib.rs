@@ -21,8 +21,8 @@ use std::path::PathBuf;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{
-    Const, Diagnostic, Diagnostics, InstKind, Kernel, KernelBuilder, Module, Op, Region, Rule,
-    Scalar, Source, Span, Value,
+    Const, Diagnostic, Diagnostics, InstKind, Kernel, KernelBuilder, Module, Op, Position, Region,
+    Rule, Scalar, Source, Span, Value,
 };
 use invar_llvm::foreign::{self, MAX_LOOPS};
 use invar_wgsl::{Entry, Resource};
@@ -42,13 +42,14 @@ mod places;
 mod pointers;
 mod rewrite;
 mod shares;
+mod spelling;
 mod textures;
 mod tokens;
 mod translate;
 
 pub use advice::in_metal;
 pub use clang::find as find_clang;
-use clang::{Compiled, Failure, Request, Sources};
+use clang::{Compiled, Complaint, Failure, Request, Sources};
 pub use invar_wgsl::directives;
 use places::{Calls, Places};
 use translate::Translator;
@@ -80,6 +81,21 @@ pub struct Kernels {
     pub names: Vec<String>,
     /// The names of its function constants.
     pub constants: Vec<String>,
+}
+
+/// What is wrong with a source as a whole.
+#[derive(Debug)]
+pub struct Wrong {
+    /// The files that it is about.
+    pub sources: Vec<Source>,
+    /// What it is.
+    pub diagnostics: Diagnostics,
+}
+
+impl From<Wrong> for Diagnostics {
+    fn from(wrong: Wrong) -> Diagnostics {
+        wrong.diagnostics
+    }
 }
 
 impl Kernels {
@@ -114,12 +130,12 @@ impl Library {
     ///
     /// # Errors
     /// There is no clang; what clang says is wrong with the source, at its place; the kernel is not there.
-    pub fn possible(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
+    pub fn possible(&self, kernel: Option<&str>) -> Result<Kernels, Wrong> {
         with_room(COMPILER_BYTES, || self.translated(kernel))
     }
 
-    fn translated(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
-        let constants = self.checked_constants().map_err(one)?;
+    fn translated(&self, kernel: Option<&str>) -> Result<Kernels, Wrong> {
+        let constants = self.checked_constants().map_err(|why| self.wrong(why))?;
         let request = self.request(kernel, &constants);
         let sources = clang::sources(&request);
         let place = kept::place(&request, &sources);
@@ -135,7 +151,7 @@ impl Library {
             // Of the others of templates none was made.
             let names = self.names().unwrap_or_default();
             let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
-            return Err(one(no_kernel(&self.name, kernel, &names)));
+            return Err(self.wrong(no_kernel(&self.name, kernel, &names)));
         }
         Ok(all)
     }
@@ -144,13 +160,14 @@ impl Library {
     ///
     /// # Errors
     /// As [`Library::kernels`], but for what kernels have in them.
-    pub fn names(&self) -> Result<Vec<(String, String)>, Diagnostics> {
+    pub fn names(&self) -> Result<Vec<(String, String)>, Wrong> {
         with_room(COMPILER_BYTES, || self.read_names())
     }
 
-    fn read_names(&self) -> Result<Vec<(String, String)>, Diagnostics> {
+    fn read_names(&self) -> Result<Vec<(String, String)>, Wrong> {
         let compiled = self.compile(Some(""))?;
-        let module = foreign::Module::read(&compiled.ir).map_err(|why| one(unreadable(&why)))?;
+        let module =
+            foreign::Module::read(&compiled.ir).map_err(|why| self.wrong(unreadable(&why)))?;
         let annotations = module.annotations();
         let is_host = |symbol: &str| {
             let mut all = annotations.iter();
@@ -183,13 +200,13 @@ impl Library {
     ///
     /// # Errors
     /// As [`Library::names`].
-    pub fn constant_names(&self) -> Result<Vec<String>, Diagnostics> {
+    pub fn constant_names(&self) -> Result<Vec<String>, Wrong> {
         let compiled = with_room(COMPILER_BYTES, || self.compile(Some("")))?;
         Ok(compiled.constants.into_iter().map(|c| c.name).collect())
     }
 
-    fn compile(&self, kernel: Option<&str>) -> Result<Compiled, Diagnostics> {
-        let constants = self.checked_constants().map_err(one)?;
+    fn compile(&self, kernel: Option<&str>) -> Result<Compiled, Wrong> {
+        let constants = self.checked_constants().map_err(|why| self.wrong(why))?;
         let request = self.request(kernel, &constants);
         self.compiled(&request, clang::sources(&request))
     }
@@ -209,14 +226,14 @@ impl Library {
         }
     }
 
-    fn compiled(&self, request: &Request, sources: Sources) -> Result<Compiled, Diagnostics> {
+    fn compiled(&self, request: &Request, sources: Sources) -> Result<Compiled, Wrong> {
         let compiled = clang::compile(request, sources).map_err(|f| self.complaints(f))?;
         self.unknown_constants(&compiled, request.constants)
-            .map_err(one)?;
+            .map_err(|why| self.wrong(why))?;
         Ok(compiled)
     }
 
-    fn translate(&self, compiled: &Compiled, asked: Option<&str>) -> Result<Kernels, Diagnostics> {
+    fn translate(&self, compiled: &Compiled, asked: Option<&str>) -> Result<Kernels, Wrong> {
         // What kernels share, and the kernels apart from it: it is copied for each, should that one be refused.
         let (mut module, mut kernels) = (Module::default(), Vec::new());
         let (mut entries, mut refused) = (Vec::new(), Vec::new());
@@ -253,7 +270,7 @@ impl Library {
             }
         });
         Ok(Kernels {
-            names: names.map_err(|why| one(unreadable(&why)))?,
+            names: names.map_err(|why| self.wrong(unreadable(&why)))?,
             module: Module { kernels, ..module },
             entries,
             refused,
@@ -377,51 +394,90 @@ impl Library {
         ))
     }
 
-    /// What clang says, as diagnostics about the main file.
-    fn complaints(&self, failure: Failure) -> Diagnostics {
+    /// Something about the source as a whole.
+    fn wrong(&self, diagnostic: Diagnostic) -> Wrong {
+        Wrong {
+            sources: vec![Source {
+                name: self.name.as_str().into(),
+                text: self.text.as_str().into(),
+            }],
+            diagnostics: one(diagnostic),
+        }
+    }
+
+    /// What clang says, as diagnostics about the user's files.
+    fn complaints(&self, failure: Failure) -> Wrong {
         let (complaints, files) = match failure {
             Failure::Other(why) => {
-                return one(Diagnostic::error(Rule::UnsupportedFeature, Span::NONE, why));
+                return self.wrong(Diagnostic::error(Rule::UnsupportedFeature, Span::NONE, why));
             }
             Failure::Source(complaints, files) => (complaints, files),
         };
         let mut module = Module::default();
-        let all = complaints.into_iter().map(|complaint| {
+        if let Some(file) = files.values().find(|f| f.name == self.name) {
+            places::source(file, &self.name, &mut module);
+        }
+        let span = |file: &str, line, column, module: &mut Module| {
             let location = [foreign::Location {
-                file: complaint.file.clone(),
-                line: complaint.line,
-                column: complaint.column,
+                file: file.to_string(),
+                line,
+                column,
                 function: String::new(),
                 inlined_at: None,
             }];
             let mut calls = Calls::default();
-            let mut places = Places::new(&files, &self.name, &location, &mut calls);
-            let span = places.span(0, &mut module);
-            let is_main = span
-                .source
-                .is_some_and(|s| *module.sources[s.0 as usize].name == *self.name);
-            let diagnostic = match is_main {
-                true => Diagnostic::error(
-                    Rule::Syntax,
-                    Span {
-                        source: Some(invar_ir::SourceId(0)),
-                        ..span
-                    },
-                    complaint.message,
-                ),
-                false => Diagnostic::error(
-                    Rule::Syntax,
-                    Span::NONE,
-                    format!(
-                        "{}:{}:{}: {}",
-                        complaint.file, complaint.line, complaint.column, complaint.message
-                    ),
-                ),
+            Places::new(&files, &self.name, &location, &mut calls).span(0, module)
+        };
+        let mut all = Vec::new();
+        for complaint in complaints {
+            let Complaint {
+                file,
+                line,
+                column,
+                message,
+                within,
+                notes,
+            } = complaint;
+            let at = span(&file, line, column, &mut module);
+            let message = match at.source {
+                // Components are read by functions that the source does not name.
+                Some(id) if message.contains("'invar_") => {
+                    let word = word_at(&module.sources[id.0 as usize].text, at.start);
+                    let said = message.replace("'invar_swizzle'", &format!("'{word}'"));
+                    said.replace("'invar_components'", &format!("'{word}'"))
+                }
+                Some(_) => message,
+                None => format!("{file}:{line}:{column}: {message}"),
             };
-            diagnostic.labelled(complaint.within)
-        });
-        Diagnostics(all.collect())
+            let mut diagnostic = Diagnostic::error(Rule::Syntax, at, message).labelled(within);
+            for note in notes {
+                let at = span(&note.file, note.line, note.column, &mut module);
+                diagnostic = diagnostic.and(at, note.message);
+            }
+            all.push(diagnostic);
+        }
+        Wrong {
+            sources: module.sources,
+            diagnostics: Diagnostics(all),
+        }
     }
+}
+
+/// The word of a text that is at a place.
+fn word_at(text: &str, at: Position) -> String {
+    let line: Vec<char> = text
+        .lines()
+        .nth((at.line as usize).saturating_sub(1))
+        .unwrap_or_default()
+        .chars()
+        .collect();
+    let is_word = |c: &char| c.is_alphanumeric() || *c == '_';
+    let at = (at.column as usize).saturating_sub(1).min(line.len());
+    let before = line[..at].iter().rev().take_while(|c| is_word(c)).count();
+    line[at - before..]
+        .iter()
+        .take_while(|c| is_word(c))
+        .collect()
 }
 
 /// Metal's simdgroups.

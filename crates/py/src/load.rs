@@ -123,16 +123,6 @@ pub struct MetalSource {
     library: msl::Library,
 }
 
-impl MetalSource {
-    fn wrong(&self, errors: &Diagnostics) -> PyErr {
-        let source = Source {
-            name: self.library.name.clone().into(),
-            text: self.library.text.clone().into(),
-        };
-        wrong(&source, errors)
-    }
-}
-
 #[pymethods]
 impl MetalSource {
     /// Takes a source, folders of files that it includes, macros and values of function constants.
@@ -157,14 +147,14 @@ impl MetalSource {
     /// The names of its kernels.
     fn entries(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let all = py.detach(|| self.library.names());
-        let all = all.map_err(|errors| self.wrong(&errors))?;
+        let all = all.map_err(|wrong| about(wrong.sources, &wrong.diagnostics))?;
         Ok(all.into_iter().map(|(name, _)| name).collect())
     }
 
     /// A kernel, and the variables that it takes.
     fn kernel(&self, py: Python<'_>, name: &str) -> PyResult<(Module, Vec<Resource>)> {
         let kernels = py.detach(|| self.library.possible(Some(name)));
-        let kernels = kernels.map_err(|errors| self.wrong(&errors))?;
+        let kernels = kernels.map_err(|wrong| about(wrong.sources, &wrong.diagnostics))?;
         if kernels.entries.is_empty() {
             let refusals = kernels.refusals();
             return Err(about(kernels.module.sources, &refusals));

@@ -476,3 +476,100 @@ fn refusals_name_the_calls_that_lead_to_them() {
             .ends_with("inner.h")
     );
 }
+
+/// Types are spelled as in the source, and functions that are not the one that is called are told at their places.
+#[test]
+fn what_clang_says_is_in_the_words_of_the_language() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let told = |line: &str| {
+        let library = Library {
+            name: "words.metal".to_string(),
+            text: format!(
+                "#include <metal_stdlib>\nusing namespace metal;\nstruct S {{ float a; }};\n\
+                 static half4 low(half4 x) {{ return x; }}\n\
+                 kernel void k(device float4 *y, device half4 *h, S s) {{\n{line}\n}}\n"
+            ),
+            ..Library::default()
+        };
+        let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
+        let first = all.into_iter().next().expect("a reason");
+        assert_eq!(first.span().start.line, 6, "{first}");
+        first
+    };
+    for (line, said) in [
+        ("y[0].foo = 1;", "no member named 'foo' in 'float4'"),
+        (
+            "float2 q = h[0].xyz;",
+            "no viable conversion from 'half3' to 'float2'",
+        ),
+        (
+            "packed_float3 p = h[0];",
+            "no viable conversion from 'half4' to 'packed_float3'",
+        ),
+        (
+            "half3x3 m = y[0];",
+            "no viable conversion from 'float4' to 'half3x3'",
+        ),
+        ("float x = s.xy;", "no member named 'xy' in 'S'"),
+        ("s.yx = 1;", "no member named 'yx' in 'S'"),
+    ] {
+        assert_eq!(told(line).message, said, "{line}");
+    }
+    let why = told("y[0] = h[0];");
+    assert!(why.message.contains("overloaded '='"), "{why}");
+    let label = &why.labels[0].text;
+    assert!(
+        label.starts_with("no known conversion from 'half4' to 'const float4"),
+        "{label}"
+    );
+    let why = told("low(y[0]);");
+    assert_eq!(why.message, "no matching function for call to 'low'");
+    assert_eq!(why.labels[1].span.start.line, 4);
+    let label = &why.labels[1].text;
+    assert!(
+        label.contains("no known conversion from 'float4' to 'half4'"),
+        "{label}"
+    );
+    // As many components as there are places for.
+    let why = told("y[0].xyz = float2(1);");
+    assert_eq!(why.message, "no viable overloaded '='");
+    let label = &why.labels[0].text;
+    assert!(
+        label.starts_with("no known conversion from 'float2' to 'const float3"),
+        "{label}"
+    );
+}
+
+/// What is wrong in a file that is included is told with that file's line.
+#[test]
+fn errors_in_included_files_bring_these_along() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = "\nstatic float inner(float x) {\n    return x.nothing;\n}\n";
+    std::fs::write(folder.path().join("inner.h"), text).expect("written");
+    let library = Library {
+        name: "outer.metal".to_string(),
+        text: "#include <metal_stdlib>\n#include \"inner.h\"\n\
+               kernel void k(device float *y) { y[0] = inner(1); y[1] = nowhere; }\n"
+            .to_string(),
+        includes: vec![folder.path().to_path_buf()],
+        ..Library::default()
+    };
+    let wrong = library.possible(None).err().expect("it is refused");
+    let Diagnostics(all) = &wrong.diagnostics;
+    let file = |span: Span| &wrong.sources[span.source.expect("a place").0 as usize];
+    assert_eq!(all.len(), 2, "{all:?}");
+    let first = file(all[0].span());
+    assert!(first.name.ends_with("inner.h"), "{}", first.name);
+    assert_eq!(&*first.text, text);
+    assert_eq!(all[0].span().start.line, 3);
+    assert!(!all[0].message.contains("inner.h"), "{}", all[0].message);
+    assert_eq!(&*file(all[1].span()).name, "outer.metal");
+    assert_eq!(&*wrong.sources[0].name, "outer.metal");
+}
