@@ -110,6 +110,11 @@ fn required(condition: &Condition) -> Required {
             both.products.extend(sum(&Term::of(*more, [])).products);
             (both, Relation::LessEqual, one(bound))
         }
+        Condition::Sum(a, b, bound) => {
+            let mut both = sum(a);
+            both.products.extend(sum(b).products);
+            (both, Relation::LessEqual, one(bound))
+        }
         Condition::Below(number, bound) => {
             (one(number), Relation::LessEqual, sum(&Term::of(*bound, [])))
         }

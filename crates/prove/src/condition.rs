@@ -100,6 +100,8 @@ pub enum Condition {
     AtMost(Term, Term),
     /// The term and so many more are at most the number.
     More(Term, i128, Number),
+    /// The two together are at most the number.
+    Sum(Term, Term, Number),
     /// The number is at most the constant.
     Below(Number, i128),
     /// The number is a multiple of the constant.
@@ -255,6 +257,9 @@ impl Condition {
             Condition::More(term, more, bound) => {
                 term.value(number)?.checked_add(*more)? <= number(*bound)?
             }
+            Condition::Sum(a, b, bound) => {
+                a.value(number)?.checked_add(b.value(number)?)? <= number(*bound)?
+            }
         })
     }
 
@@ -265,6 +270,7 @@ impl Condition {
                 term.of_launch(launch)
             }
             Condition::More(term, more, _) => term.of_launch(launch)?.checked_add(*more),
+            Condition::Sum(a, b, _) => a.of_launch(launch)?.checked_add(b.of_launch(launch)?),
             Condition::AtMost(..)
             | Condition::Below(..)
             | Condition::Multiple(..)
@@ -313,6 +319,10 @@ impl Condition {
                 let (term, bound) = (term.form(subject, q)?, bound.form(subject, q));
                 Formula::le(&term.shifted(*more)?, &bound)
             }
+            Condition::Sum(a, b, bound) => {
+                let (a, b) = (a.form(subject, q)?, b.form(subject, q)?);
+                Formula::le(&a.plus(1, &b)?, &bound.form(subject, q))
+            }
             // It is written as that many times another.
             Condition::Multiple(number, of) if q.is_times(&number.key(subject), *of) => None,
             Condition::Multiple(number, of) => {
@@ -345,6 +355,10 @@ impl Condition {
                 let (term, bound) = (term.text(module, kernel), bound.name(module, kernel));
                 format!("{term} + {more} <= {bound}")
             }
+            Condition::Sum(a, b, bound) => {
+                let (a, b) = (a.text(module, kernel), b.text(module, kernel));
+                format!("{a} + {b} <= {}", bound.name(module, kernel))
+            }
         }
     }
 
@@ -361,7 +375,7 @@ impl Condition {
             Condition::AtMost(term, bound) => {
                 term.numbers.is_empty() || bound.numbers.iter().any(is_object)
             }
-            Condition::More(_, _, room) => is_object(room),
+            Condition::More(_, _, room) | Condition::Sum(_, _, room) => is_object(room),
             Condition::Below(..) | Condition::Multiple(..) | Condition::Together(..) => false,
         }
     }
@@ -378,6 +392,10 @@ impl Condition {
                 (term.numbers.len(), term.factor)
             }
             Condition::More(term, more, _) => (term.numbers.len(), term.factor + more),
+            Condition::Sum(a, b, _) => {
+                let numbers = a.numbers.len() + b.numbers.len();
+                (numbers, a.factor + b.factor)
+            }
             Condition::AtMost(term, _) => (3 + term.numbers.len(), term.factor),
             Condition::Together(_, b, bound) => (5 + b.numbers.len(), *bound),
             Condition::Below(_, bound) => (6, *bound),
@@ -393,6 +411,7 @@ pub fn texts(conditions: &[Condition], module: &Module, kernel: &Kernel) -> Vec<
         Condition::Below(..)
         | Condition::Multiple(..)
         | Condition::Together(..)
+        | Condition::Sum(..)
         | Condition::More(..) => None,
     };
     let place = |wanted: &Condition| conditions.iter().position(|c| c == wanted);
@@ -572,6 +591,15 @@ impl Looks {
                     return Some(());
                 }
                 self.rest.push(Look::More(term, more.into(), bound));
+            }
+            Condition::Sum(a, b, bound) => {
+                let (a, b) = (self.factors(a, constants)?, self.factors(b, constants)?);
+                let bound = self.place(*bound, constants)?;
+                // What is seldom is looked at exactly.
+                let ([a, c, ONE, ONE], [b, d, ONE, ONE]) = (a, b) else {
+                    return None;
+                };
+                self.sums.push([a, c, b, d, bound, ONE]);
             }
             Condition::Below(number, bound) => {
                 // No number of 32 bits is beyond the largest.
@@ -764,6 +792,8 @@ pub struct Vocabulary {
     pub shared: Vec<Number>,
     /// How many levels have those that it reaches by a constant.
     pub levels: i128,
+    /// Those of the numbers that something is added to, or that are added.
+    pub added: Vec<Number>,
     /// Buffers that it reaches, if it makes numbers with a sign of others: of places in the grid, mostly.
     pub signed: Vec<Number>,
 }
@@ -872,6 +902,7 @@ impl Vocabulary {
             lengths,
             shared,
             levels,
+            added: subject.added(),
             signed,
         }
     }
@@ -973,6 +1004,15 @@ impl Vocabulary {
                 terms.extend(numbers.iter().map(|n| Term::of(*factor, [*n])));
             }
             found.at_most(&mut terms, room);
+        }
+        // As many behind as many, before as many for each.
+        let added = || self.added.iter().filter(|n| **n != room);
+        for number in added() {
+            let others = scalars.iter().chain(&grid).filter(|n| *n != number);
+            for other in others.filter(|other| !added().any(|n| n == *other && n < number)) {
+                let (a, b) = (Term::of(1, [*other]), Term::of(1, [*number]));
+                found.add(Condition::Sum(a, b, room));
+            }
         }
         for c in &by_constants {
             terms.extend(groups.iter().map(|n| Term::of(*c, [*n])));

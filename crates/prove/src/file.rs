@@ -56,6 +56,10 @@ pub fn write(certificates: &[Certificate]) -> String {
                     let (term, bound) = (term_text(term), number_text(*bound));
                     out += &format!("more{term} {more} {bound}");
                 }
+                Condition::Sum(a, b, bound) => {
+                    let (a, b) = (term_text(a), term_text(b));
+                    out += &format!("sum{a}{b} {}", number_text(*bound));
+                }
                 Condition::Below(number, bound) => {
                     out += &format!("below {} {bound}", number_text(*number));
                 }
@@ -288,6 +292,16 @@ fn read_condition(text: &str) -> Option<Condition> {
                 read_term(a)?,
                 read_term(b)?,
                 bound.parse().ok()?,
+            ))
+        }
+        ["sum", terms @ .., bound] => {
+            let factors = |word: &&str| word.parse::<i128>().is_ok();
+            let second = 1 + terms.get(1..)?.iter().position(factors)?;
+            let (a, b) = terms.split_at(second);
+            Some(Condition::Sum(
+                read_term(a)?,
+                read_term(b)?,
+                read_number(bound)?,
             ))
         }
         ["more", term @ .., more, bound] => Some(Condition::More(

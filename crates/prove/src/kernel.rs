@@ -477,6 +477,51 @@ impl<'k> Subject<'k> {
         found.into_iter().rev().collect()
     }
 
+    /// Numbers of the launch that something is added to, or that are added: as they are, or as another type.
+    pub fn added(&self) -> Vec<Number> {
+        let mut found = BTreeSet::new();
+        let number = |value: &Value| {
+            let mut value = *value;
+            loop {
+                match self.shape.definition(value)? {
+                    Definition::Parameter(place) => return Some(Number::Argument(place)),
+                    Definition::Result(id, _) => match self.shape.kind(id) {
+                        InstKind::Op {
+                            op: Op::Cast | Op::AsType,
+                            args,
+                            ..
+                        } => value = *args.first()?,
+                        InstKind::Texture {
+                            texture: Memory::Param(i),
+                            function,
+                            ..
+                        } => return Some(Number::Texels(*i as usize, function.extent()?)),
+                        InstKind::BufferLength(Memory::Param(i)) => {
+                            return Some(Number::Length(*i as usize));
+                        }
+                        _another => return None,
+                    },
+                    Definition::Counter(_) | Definition::Carried(..) => return None,
+                }
+            }
+        };
+        for statement in &self.shape.statements {
+            if let InstKind::Op {
+                op: Op::Add | Op::Sub,
+                args,
+                ..
+            } = &statement.inst.kind
+            {
+                found.extend(args.iter().filter_map(number));
+            }
+        }
+        let is_count = |n: &Number| {
+            let (least, most) = n.range(self);
+            most - least > i128::from(u16::MAX)
+        };
+        found.into_iter().filter(is_count).collect()
+    }
+
     /// How many numbers those types of 16 bits have that a cast makes of larger ones.
     pub fn narrow(&self) -> Vec<i128> {
         let mut found = BTreeSet::new();

@@ -33,6 +33,7 @@ pub mod solve;
 mod tables;
 mod textures;
 mod tickets;
+mod tried;
 mod unroll;
 mod value;
 mod vectors;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use invar_ir::text::case::RunCase;
-use invar_ir::{AccessMode, Memory, ParamKind, Requirement, Rule, Span, Verified};
+use invar_ir::{AccessMode, Memory, Requirement, Rule, Span, Verified};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary, texts};
@@ -160,7 +160,7 @@ fn tells_more(condition: &Condition) -> bool {
 
 pub(crate) struct Session<'s, 'k> {
     pub(crate) subject: &'s Subject<'k>,
-    verified: &'s Verified,
+    pub(crate) verified: &'s Verified,
     options: Options,
     pub(crate) pairs: Vec<Pair>,
     /// By access, values that do not wrap there, and the conditions under which they do not.
@@ -823,7 +823,7 @@ impl Session<'_, '_> {
         true
     }
 
-    fn doubt(&self, goal: Goal) -> Doubt {
+    pub(crate) fn doubt(&self, goal: Goal) -> Doubt {
         let span = |site: usize| {
             self.subject.shape.statements[self.subject.sites[site].id]
                 .inst
@@ -1016,81 +1016,6 @@ impl Session<'_, '_> {
                 is_written: true,
             })
         })
-    }
-
-    /// A small launch within the conditions, with buffers as long as anything, in which two threads race where that is
-    /// open: products of several numbers are more than the solver finds a launch for, and any will do. Not where memory
-    /// says the index, for there much may be passed that nobody would.
-    fn tried_out(&self, open: &[Goal]) -> Option<Counterexample> {
-        const LENGTH: i128 = 1 << 12;
-        const MOST_THREADS: i128 = 1 << 11;
-        const GROUPS: [[i128; 3]; 6] = [
-            [2, 2, 2],
-            [3, 2, 2],
-            [2, 3, 2],
-            [2, 2, 3],
-            [1, 2, 2],
-            [2, 2, 1],
-        ];
-        let subject = self.subject;
-        let mut lines: BTreeSet<u32> = BTreeSet::new();
-        for goal in open {
-            if let Goal::Race(pair) = *goal {
-                let sites = [self.pairs[pair].a.0, self.pairs[pair].b.0];
-                let is_known = |site: &usize| {
-                    let index = subject.sites[*site].index;
-                    subject.beyond(*site).is_none() && !subject.depends_on_memory(index)
-                };
-                if sites.iter().all(is_known) {
-                    lines.extend(self.doubt(*goal).spans.iter().map(|s| s.start.line));
-                }
-            }
-        }
-        let of_open = |d: &invar_ir::Diagnostic| {
-            let mut labels = d.labels.iter();
-            d.rule != Rule::OutOfBounds && labels.any(|l| lines.contains(&l.span.start.line))
-        };
-        let params = &subject.kernel.params;
-        let is_number = |p: &invar_ir::Param| matches!(p.kind, ParamKind::Scalar { .. });
-        let numbers: &[i128] = match params.iter().any(is_number) {
-            true => &[2, 3, 5],
-            false => &[1],
-        };
-        let groups = GROUPS.iter().filter(|_| !lines.is_empty());
-        for (groups, number) in groups.flat_map(|g| numbers.iter().map(move |n| (g, *n))) {
-            let mut launch = Launch::default();
-            for d in 0..3 {
-                let size = match subject.kernel.threadgroup_size {
-                    Some(size) => i128::from(size[d]),
-                    None => [4, 2, 1][d],
-                };
-                let is_used = !subject.unused[d];
-                launch.threadgroup[d] = Some(size);
-                launch.grid[d] = Some(if is_used { size * groups[d] } else { 1 });
-            }
-            launch.numbers = (params.iter())
-                .map(|p| Some(if is_number(p) { number } else { LENGTH }))
-                .collect();
-            let threads: i128 = launch.grid.iter().flatten().product();
-            let conditions = subject.conditions.borrow();
-            let fulfils = conditions.iter().all(|c| c.holds(&launch) != Some(false));
-            if threads > MOST_THREADS || !fulfils {
-                continue;
-            }
-            let Some(launch) = spelled(subject.module, subject.kernel, &launch) else {
-                continue;
-            };
-            if let Ok(findings) = run(self.verified, &subject.kernel.name, &launch)
-                && findings.iter().any(of_open)
-            {
-                return Some(Counterexample {
-                    launch,
-                    findings,
-                    is_written: false,
-                });
-            }
-        }
-        None
     }
 
     /// The objects that are written, of which nothing is open, and that have no atomics: how those are

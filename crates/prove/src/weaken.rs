@@ -38,7 +38,10 @@ impl Session<'_, '_> {
                 Condition::More(term, more, room) => {
                     self.lower_distance(&condition, term, *more, *room);
                 }
-                Condition::Below(..) | Condition::Multiple(..) | Condition::Together(..) => {}
+                Condition::Below(..)
+                | Condition::Multiple(..)
+                | Condition::Together(..)
+                | Condition::Sum(..) => {}
             }
         }
         if *self.subject.conditions.borrow() != before && !self.all_reached() {

@@ -216,7 +216,7 @@ fn mended(launch: &mut Launch, condition: &Condition) {
                 number.set(launch, most);
             }
         }
-        Condition::More(_, _, room) => {
+        Condition::More(_, _, room) | Condition::Sum(_, _, room) => {
             if let Some(needed) = condition.needs(launch) {
                 room.set(launch, needed);
             }

@@ -68,7 +68,7 @@ impl Conditions {
                         set(launch, number, needed);
                     }
                 }
-                Condition::More(_, _, number) => {
+                Condition::More(_, _, number) | Condition::Sum(_, _, number) => {
                     if let Some(needed) = condition.needs(launch)
                         && number.of(launch).is_some_and(|n| n < needed)
                     {

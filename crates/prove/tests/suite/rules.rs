@@ -487,6 +487,7 @@ fn is_true(condition: &Condition, number: &impl Fn(Number) -> u64) -> bool {
             long_sum(&term(a), &constant(more)),
             term(&Term::of(1, [*n])),
         ),
+        Condition::Sum(a, b, n) => at_most(long_sum(&term(a), &term(b)), term(&Term::of(1, [*n]))),
     }
 }
 
@@ -552,7 +553,7 @@ fn looks_at_random_conditions_agree_with_long_arithmetic() {
             let number = random.below(12) as usize;
             let known = |n: Number| NUMBERS.iter().position(|k| *k == n);
             let value = |n: Number| values[known(n).expect("one of them")];
-            let condition = match random.below(6) {
+            let condition = match random.below(7) {
                 0 => {
                     let (a, b) = (term(&mut random, 3), term(&mut random, 3));
                     Condition::AtMost(a, b)
@@ -576,10 +577,29 @@ fn looks_at_random_conditions_agree_with_long_arithmetic() {
                     let of = [1, 2, 3, 4, 7, 16, 1 << 31, 1 << 32][random.below(8) as usize];
                     Condition::Multiple(NUMBERS[number], of)
                 }
+                4 => {
+                    let (a, b) = (term(&mut random, 2), term(&mut random, 1));
+                    let of = |term: &Term| {
+                        let numbers = term.numbers.iter();
+                        numbers.fold(term.factor as u128, |product, n| {
+                            product.saturating_mul(value(*n).into())
+                        })
+                    };
+                    let near = of(&a)
+                        .saturating_add(of(&b))
+                        .saturating_add(random.below(3).into())
+                        .saturating_sub(1);
+                    let fits = if few { u32::MAX.into() } else { u64::MAX };
+                    let mut numbers = a.numbers.iter().chain(&b.numbers);
+                    if !numbers.any(|n| *n == NUMBERS[number]) {
+                        values[number] = near.min(fits.into()) as u64;
+                    }
+                    Condition::Sum(a, b, NUMBERS[number])
+                }
                 // The number is made to be as much as the term and some more, or one more or less.
                 edge => {
                     let more = match edge {
-                        4 => 0,
+                        5 => 0,
                         _with_more => any(&mut random, &EDGES[..13]),
                     };
                     let term = term(&mut random, 2);
@@ -594,7 +614,7 @@ fn looks_at_random_conditions_agree_with_long_arithmetic() {
                         values[number] = near.min(fits.into()) as u64;
                     }
                     match edge {
-                        4 => Condition::at_most(term, NUMBERS[number]),
+                        5 => Condition::at_most(term, NUMBERS[number]),
                         _with_more => Condition::More(term, more.into(), NUMBERS[number]),
                     }
                 }

@@ -94,8 +94,10 @@ fn at_the_edge(module: &Verified, case: &Case, report: &Report, beyond: i128) ->
                 let needed = (value(term, &launch)? + bound.factor - 1) / bound.factor;
                 (buffer, needed)
             }
-            Condition::More(_, _, Number::Length(buffer)) => (*buffer, condition.needs(&launch)?),
+            Condition::More(_, _, Number::Length(buffer))
+            | Condition::Sum(_, _, Number::Length(buffer)) => (*buffer, condition.needs(&launch)?),
             Condition::More(..)
+            | Condition::Sum(..)
             | Condition::Below(..)
             | Condition::Multiple(..)
             | Condition::Together(..) => continue,

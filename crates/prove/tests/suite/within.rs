@@ -77,7 +77,7 @@ fn mend(launch: &mut Launch, condition: &Condition, random: &mut Random) {
                 set(launch, *room, needed + i128::from(longer));
             }
         }
-        Condition::More(_, _, room) => {
+        Condition::More(_, _, room) | Condition::Sum(_, _, room) => {
             let longer = i128::from(random.below(8) == 0);
             if let Some(needed) = condition.needs(launch)
                 && room.of(launch).is_some_and(|n| n < needed)
@@ -106,6 +106,10 @@ fn fields(conditions: &[Condition]) -> Vec<Number> {
         let all: Vec<Number> = match condition {
             Condition::AtMost(a, b) | Condition::Together(a, b, _) => {
                 a.numbers.iter().chain(&b.numbers).copied().collect()
+            }
+            Condition::Sum(a, b, room) => {
+                let both = a.numbers.iter().chain(&b.numbers);
+                both.chain([room]).copied().collect()
             }
             Condition::More(a, _, room) => a.numbers.iter().chain([room]).copied().collect(),
             Condition::Below(one, _) | Condition::Multiple(one, _) => vec![*one],

@@ -1,0 +1,214 @@
+//! Launches that are only tried: where two threads may race and neither a proof nor a launch was found, many launches
+//! are about as likely to show it as one.
+//!
+//! Products of several numbers are more than the solver finds a launch for, and what it does not know of a value, such
+//! as a float that is compared, it cannot choose. Each launch lies within the conditions, and the checkers say whether
+//! it breaks the kernel. Deliberately absent: indices that follow from what memory holds, beside the numbers that
+//! atomics give, for there much may be passed that nobody would.
+
+use std::collections::BTreeSet;
+
+use invar_ir::{AccessMode, InstKind, Memory, ParamKind, Rule, Scalar, Type, Value};
+
+use crate::condition::Number;
+use crate::kernel::Subject;
+use crate::launch::{Launch, Spelled, run, spelled};
+use crate::prove::{Counterexample, Goal, Session};
+use crate::required;
+use crate::shape::Definition;
+use crate::value::range;
+
+/// Elements of buffers.
+const LENGTH: i128 = 1 << 12;
+/// Threads of a grid at most.
+const MOST_THREADS: i128 = 1 << 11;
+/// Launches at most.
+const MOST_RUNS: usize = 96;
+/// Threadgroups.
+const GROUPS: [[i128; 3]; 8] = [
+    [2, 2, 2],
+    [3, 2, 2],
+    [2, 3, 2],
+    [2, 2, 3],
+    [1, 2, 2],
+    [2, 2, 1],
+    [1, 1, 1],
+    [5, 1, 1],
+];
+/// What numbers are that are passed: the last lead out of types.
+const NUMBERS: [i128; 6] = [2, 3, 5, 100, 1 << 31, (1 << 31) - 1];
+/// How many of them several numbers are of which each is another.
+const MIXED: usize = 4;
+/// Of so many launches other contents are tried, too.
+const WITH_CONTENTS: usize = 12;
+
+impl Session<'_, '_> {
+    /// A small launch within the conditions, with buffers as long as anything, in which two threads race where that is
+    /// open.
+    pub(crate) fn tried_out(&self, open: &[Goal]) -> Option<Counterexample> {
+        let lines = self.lines_of_races(open);
+        if lines.is_empty() {
+            return None;
+        }
+        let of_open = |d: &invar_ir::Diagnostic| {
+            let mut labels = d.labels.iter();
+            d.rule != Rule::OutOfBounds && labels.any(|l| lines.contains(&l.span.start.line))
+        };
+        let (module, kernel) = (self.subject.module, self.subject.kernel);
+        let mut launches: Vec<Spelled> = Vec::new();
+        for launch in self.subject.small_launches() {
+            let conditions = self.subject.conditions.borrow();
+            let fulfils = conditions.iter().all(|c| c.holds(&launch) != Some(false))
+                && (kernel.requires.iter()).all(|r| required::holds(r, &launch) != Some(false));
+            if fulfils
+                && let Some(launch) = spelled(module, kernel, &launch)
+                && !launches.contains(&launch)
+            {
+                launches.push(launch);
+            }
+        }
+        let others = launches.iter().take(WITH_CONTENTS);
+        let others: Vec<Spelled> = others.flat_map(with_other_contents).collect();
+        let all = launches.into_iter().chain(others).take(MOST_RUNS);
+        all.into_iter().find_map(|launch| {
+            let findings = run(self.verified, &kernel.name, &launch).ok()?;
+            findings.iter().any(of_open).then_some(Counterexample {
+                launch,
+                findings,
+                is_written: false,
+            })
+        })
+    }
+
+    /// The lines of accesses that may race, whose indices follow from what is passed.
+    fn lines_of_races(&self, open: &[Goal]) -> BTreeSet<u32> {
+        let subject = self.subject;
+        let mut lines = BTreeSet::new();
+        for goal in open {
+            if let Goal::Race(pair) = *goal {
+                let sites = [self.pairs[pair].a.0, self.pairs[pair].b.0];
+                let is_known = |site: &usize| {
+                    let index = subject.sites[*site].index;
+                    subject.beyond(*site).is_none() && !subject.is_loaded(index)
+                };
+                if sites.iter().all(is_known) {
+                    lines.extend(self.doubt(*goal).spans.iter().map(|s| s.start.line));
+                }
+            }
+        }
+        lines
+    }
+}
+
+/// The same launch with buffers that hold no ascending numbers.
+fn with_other_contents(launch: &Spelled) -> Vec<Spelled> {
+    let changed = |other: &dyn Fn(&str) -> String| {
+        let mut launch = launch.clone();
+        for (_, data) in &mut launch.args {
+            let count = data.strip_prefix("iota(").and_then(|d| d.strip_suffix(')'));
+            if let Some(count) = count {
+                *data = other(count);
+            }
+        }
+        launch
+    };
+    let all = [
+        changed(&|count| format!("zeros({count})")),
+        changed(&|count| format!("rev(iota({count}))")),
+        changed(&|count| format!("random({count}, 1)")),
+    ];
+    all.into_iter().filter(|other| other != launch).collect()
+}
+
+impl Subject<'_> {
+    /// Whether an index follows from what a load gives, beside numbers by reference.
+    fn is_loaded(&self, index: Value) -> bool {
+        let mut open = vec![index];
+        let mut seen = BTreeSet::new();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            if let Some(Definition::Result(id, _)) = self.shape.definition(value) {
+                let kind = self.shape.kind(id);
+                let mut accesses = kind.accesses().into_iter();
+                let loads = accesses.any(|a| matches!(a.mode, AccessMode::Read));
+                if loads && !self.is_passed(kind) {
+                    return true;
+                }
+                // What the atomic adds is no place.
+                if !matches!(kind, InstKind::Atomic { .. }) {
+                    kind.for_each_use(|v| open.push(v));
+                }
+            }
+        }
+        false
+    }
+
+    /// Small launches, in which numbers that are passed are the same or differ.
+    fn small_launches(&self) -> Vec<Launch> {
+        let params = &self.kernel.params;
+        let mut passed: Vec<(Number, Scalar)> = Vec::new();
+        for (i, param) in params.iter().enumerate() {
+            if let ParamKind::Scalar { value } = &param.kind
+                && let Type::Scalar(scalar) = self.kernel.ty(*value)
+                && scalar.is_integer()
+            {
+                passed.push((Number::Argument(i), scalar));
+            }
+        }
+        for field in self.fields_loaded() {
+            let (least, _) = field.range(self);
+            let scalar = if least < 0 { Scalar::I32 } else { Scalar::U32 };
+            passed.push((field, scalar));
+        }
+        let same = NUMBERS.iter().map(|n| vec![*n; passed.len()]);
+        let mixed = (0..MIXED).map(|first| {
+            let places = 0..passed.len();
+            let numbers = places.map(|k| NUMBERS[(first + MIXED - k % MIXED) % MIXED]);
+            numbers.collect()
+        });
+        let values: Vec<Vec<i128>> = match passed.len() {
+            0 => vec![Vec::new()],
+            1 => same.collect(),
+            _several => same.take(MIXED).chain(mixed).collect(),
+        };
+        let each = values
+            .iter()
+            .flat_map(|v| GROUPS.iter().map(move |g| (g, v)));
+        let mut launches: Vec<Launch> = Vec::new();
+        for (groups, values) in each {
+            let mut launch = Launch::default();
+            for d in 0..3 {
+                let size = match self.kernel.threadgroup_size {
+                    Some(size) => i128::from(size[d]),
+                    None => [4, 2, 1][d],
+                };
+                launch.threadgroup[d] = Some(size);
+                let is_used = !self.unused[d];
+                launch.grid[d] = Some(if is_used { size * groups[d] } else { 1 });
+            }
+            launch.numbers = vec![Some(LENGTH); params.len()];
+            for ((number, scalar), value) in passed.iter().zip(values) {
+                let (_, most) = range(*scalar);
+                let value = if *value > most {
+                    *value - (most + 1) * 2
+                } else {
+                    *value
+                };
+                number.set(&mut launch, value);
+                // Their element is the only one.
+                if let Number::Field(i, at) = *number {
+                    launch.numbers[i] = Some(1);
+                    let known = launch.contents.entry(Memory::Param(i as u32)).or_default();
+                    known.insert(at.into(), value);
+                }
+            }
+            let threads: i128 = launch.grid.iter().flatten().product();
+            if threads <= MOST_THREADS && !launches.contains(&launch) {
+                launches.push(launch);
+            }
+        }
+        launches
+    }
+}
