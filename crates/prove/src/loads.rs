@@ -1,9 +1,11 @@
 //! Loads from what the dispatch does not write: each gives what its index and its way into the element say, so two of
 //! one place give the same. A component of a vector that is loaded is as the load of that component.
 //!
-//! Integers that the first element of a buffer holds are numbers of the launch: fields of a struct of parameters.
+//! Integers that the first element of a buffer holds are numbers of the launch: fields of a struct of parameters. What
+//! constant arrays hold is known: what lies between the least and the largest that an index can reach, and of a few
+//! elements which is which.
 //!
-//! Deliberately absent: what memory holds, but for what the kernel requires of it.
+//! Deliberately absent: what other memory holds, but for what the kernel requires of it.
 
 use std::collections::HashMap;
 
@@ -16,6 +18,15 @@ use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query, Way};
 use crate::shape::Statement;
 use crate::value::{Thread, range};
+
+/// Of so many elements of a constant array it is said which is which.
+const MOST_HELD: usize = 16;
+
+/// The least and the largest of elements, and the 0 of an access out of bounds (B1).
+fn held_between(held: &[(i128, i128)]) -> Option<(i128, i128)> {
+    let values = || held.iter().map(|(_, value)| *value);
+    Some((values().min()?.min(0), values().max()?.max(0)))
+}
 
 impl Subject<'_> {
     /// What a load of an integer gives, or the component of one of integers.
@@ -211,6 +222,22 @@ impl Subject<'_> {
             .map(|(location, _)| location)
     }
 
+    /// The elements of a constant array of integers that an index can reach, with their places; none of what is
+    /// another object.
+    fn held(&self, (memory, way): &(Memory, Way), index: &Int) -> Vec<(i128, i128)> {
+        let Memory::Constant(number) = memory else {
+            return Vec::new();
+        };
+        let array = self.module.constants.get(*number as usize);
+        let array = array.filter(|array| {
+            way.is_empty() && matches!(array.element, ElementType::Value(Type::Scalar(_)))
+        });
+        let values = array.map_or(&[][..], |array| &array.values);
+        let all = (0..).zip(values.iter().map(|v| v.scalar.integer(v.bits)));
+        all.filter(|(place, _)| (index.low..=index.high).contains(place))
+            .collect()
+    }
+
     /// What a value is, if constants say.
     fn constant_of(&self, value: Value) -> Option<i128> {
         self.run(value, &HashMap::new(), 0)
@@ -223,7 +250,8 @@ impl Subject<'_> {
         (at, index): (Vec<Linear>, &Int),
         scalar: Scalar,
     ) -> Option<Int> {
-        let (low, high) = range(scalar);
+        let held = self.held(&object, index);
+        let (low, high) = held_between(&held).unwrap_or_else(|| range(scalar));
         let before = q.loads.entry(object.clone()).or_default().clone();
         if let Some((_, form)) = before.iter().find(|(other, _)| *other == at) {
             let form = form.clone();
@@ -245,6 +273,14 @@ impl Subject<'_> {
                 either.push(Formula::ne(a, b)?);
             }
             q.say(Some(Formula::any(either)));
+        }
+        for (place, value) in held.iter().filter(|_| held.len() <= MOST_HELD) {
+            let (place, value) = (Linear::constant(*place), Linear::constant(*value));
+            let elsewhere = Formula::ne(&index.form, &place)?;
+            q.say(Some(Formula::any([
+                elsewhere,
+                Formula::eq(&loaded.form, &value)?,
+            ])));
         }
         // What is required of elements is of whole ones.
         if way.is_empty() {
