@@ -444,13 +444,16 @@ class KernelError(Error):
     def __init__(self, message: Any, position: Any = None) -> None: ...
 
 class Label:
-    """A place in the author's text and what it has to do with a finding."""
+    """A place in the author's text, what it has to do with a finding, and the inlined calls that led there,
+    innermost first.
+    """
     file: str | None
     line: int
     column: int
     end_line: int
     end_column: int
     text: str
+    calls: tuple[Any, ...]
 
 class LaunchError(ReportError, ArgumentError):
     """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run.

@@ -98,7 +98,8 @@ class ArgumentError(Error, TypeError):
 
 @dataclass(frozen=True)
 class Label:
-    """A place in the author's text and what it has to do with a finding."""
+    """A place in the author's text, what it has to do with a finding, and the inlined calls that led there,
+    innermost first."""
 
     file: str | None
     line: int
@@ -106,6 +107,7 @@ class Label:
     end_line: int
     end_column: int
     text: str
+    calls: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,12 +131,17 @@ def findings_of(text):
     """The findings in a report's JSON."""
     found = []
     for one in json.loads(text):
-        labels = tuple(Label(**label) for label in one["labels"])
-        calls = tuple((call["function"], call["file"], call["line"]) for call in one["calls"])
+        labels = tuple(Label(**{**label, "calls": _calls_of(label)}) for label in one["labels"])
         found.append(
-            Finding(one["severity"], one["rule"], one["message"], labels, calls, one["help"])
+            Finding(
+                one["severity"], one["rule"], one["message"], labels, _calls_of(one), one["help"]
+            )
         )
     return found
+
+
+def _calls_of(one):
+    return tuple((call["function"], call["file"], call["line"]) for call in one["calls"])
 
 
 def reported(e, kind):

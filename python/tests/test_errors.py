@@ -225,6 +225,28 @@ def test_findings_in_helpers_name_the_calls():
     assert caught.value.findings[0].calls[0][0] == "meet"
 
 
+def test_each_place_of_a_race_names_its_calls():
+    def put(out, i):
+        out[i] = i
+
+    def take(out, i):
+        return out[i]
+
+    def following(out, i):
+        return take(out, (i + 1) % 4)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.u32], other: iv.Buffer[iv.u32]):
+        put(out, tid())
+        other[tid()] = following(out, tid())
+
+    out, other = np.zeros(4, np.uint32), np.zeros(4, np.uint32)
+    found = iv.check(k, grid=4, threadgroup=4)(out, other).findings
+    (race,) = [finding for finding in found if finding.rule == "data-race"]
+    names = {label.text.split()[0]: [call[0] for call in label.calls] for label in race.labels}
+    assert names == {"read": ["take", "following"], "written": ["put"]}
+
+
 @iv.kernel
 def scale(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], by: iv.Scalar[iv.u32]):
     i = tid()

@@ -65,12 +65,8 @@ fn groups<'a>(
             group = group.element(Level::NOTE.message(what));
         }
     }
-    for (function, site) in call_chain(calls, diagnostic) {
-        let place = site.source.and_then(|id| sources.get(id.0 as usize));
-        let origin = place.map_or_else(String::new, |source| {
-            format!(", called at {}:{}", source.name, site.start.line)
-        });
-        group = group.element(Level::NOTE.message(format!("in `{function}`{origin}")));
+    for note in call_notes(sources, calls, diagnostic) {
+        group = group.element(Level::NOTE.message(note));
     }
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help.as_str()));
@@ -136,14 +132,50 @@ fn snippets<'a>(
         .collect()
 }
 
-/// The inlined calls through which the place of a diagnostic was reached, innermost first.
-fn call_chain<'a>(calls: &'a [Call], diagnostic: &'a Diagnostic) -> Vec<(&'a str, Span)> {
+/// The inlined calls that led to the places of a diagnostic, as lines: one a call where all places were reached
+/// through the same ones, else one a place, which says what is there.
+fn call_notes(sources: &[Source], calls: &[Call], diagnostic: &Diagnostic) -> Vec<String> {
+    let labels = &diagnostic.labels;
+    let chain = |label: &Label| call_chain(calls, diagnostic, label.span);
+    let first = labels.first().map(chain).unwrap_or_default();
+    let is_one = labels.iter().all(|label| chain(label) == first);
+    let told = if is_one { 1 } else { labels.len() };
+    let mut notes = Vec::new();
+    for (number, label) in labels.iter().take(told).enumerate() {
+        let what = match (is_one, label.text.is_empty(), number) {
+            (true, ..) | (false, true, 0) => String::new(),
+            (false, true, _) => place(sources, label.span).map_or_else(String::new, |p| p + ": "),
+            (false, false, _) => format!("{}: ", label.text),
+        };
+        let called = chain(label).into_iter().map(|(function, site)| {
+            let source = site.source.and_then(|id| sources.get(id.0 as usize));
+            let origin = source.map_or_else(String::new, |source| {
+                format!(", called at {}:{}", source.name, site.start.line)
+            });
+            format!("in `{function}`{origin}")
+        });
+        let called: Vec<String> = called.collect();
+        match (is_one, called.is_empty()) {
+            (_, true) => {}
+            (true, false) => notes.extend(called),
+            (false, false) => notes.push(what + &called.join(", ")),
+        }
+    }
+    notes
+}
+
+/// The inlined calls through which a place of a diagnostic was reached, innermost first.
+fn call_chain<'a>(
+    calls: &'a [Call],
+    diagnostic: &'a Diagnostic,
+    span: Span,
+) -> Vec<(&'a str, Span)> {
     let calls = match &diagnostic.calls[..] {
         [] => calls,
         brought => brought,
     };
     let mut chain = Vec::new();
-    let mut at = diagnostic.span().call;
+    let mut at = span.call;
     while let Some(call) = at.and_then(|id| calls.get(id.0 as usize)) {
         chain.push((&*call.function, call.site));
         at = call.site.call;
@@ -181,7 +213,8 @@ fn byte_range(text: &str, span: Span) -> std::ops::Range<usize> {
 }
 
 /// Diagnostics as JSON: a list of objects with `severity`, `rule`, `message`, `labels` (each with
-/// `file`, `line`, `column`, `end_line`, `end_column`, `text`), `calls` and `help`.
+/// `file`, `line`, `column`, `end_line`, `end_column`, `text`, and `calls`, the inlined calls that led there,
+/// innermost first), `calls`, those of the first, and `help`.
 pub fn to_json(sources: &[Source], calls: &[Call], all: &[Diagnostic]) -> Json {
     let place = |span: Span| {
         json!({
@@ -192,6 +225,15 @@ pub fn to_json(sources: &[Source], calls: &[Call], all: &[Diagnostic]) -> Json {
             "end_column": span.end.column,
         })
     };
+    let called = |d: &Diagnostic, span: Span| -> Json {
+        let chain = call_chain(calls, d, span).into_iter();
+        let named = chain.map(|(function, site)| {
+            let mut one = place(site);
+            one["function"] = json!(function);
+            one
+        });
+        named.collect()
+    };
     all.iter()
         .map(|d| {
             json!({
@@ -201,13 +243,10 @@ pub fn to_json(sources: &[Source], calls: &[Call], all: &[Diagnostic]) -> Json {
                 "labels": d.labels.iter().map(|l| {
                     let mut one = place(l.span);
                     one["text"] = json!(l.text);
+                    one["calls"] = called(d, l.span);
                     one
                 }).collect::<Vec<_>>(),
-                "calls": call_chain(calls, d).into_iter().map(|(function, site)| {
-                    let mut one = place(site);
-                    one["function"] = json!(function);
-                    one
-                }).collect::<Vec<_>>(),
+                "calls": called(d, d.span()),
                 "help": d.help,
             })
         })

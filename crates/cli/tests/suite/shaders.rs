@@ -725,6 +725,86 @@ fn a_refusal_in_a_function_names_the_call() {
     );
 }
 
+/// The two sides of a race lie behind calls of their own, and so does the barrier between them.
+#[test]
+fn each_place_of_a_race_names_its_calls() {
+    let folder = Folder::new();
+    let text_of_it = "\
+var<workgroup> w: array<u32, 64>;
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+fn put(k: u32, v: u32) {
+  w[k] = v;
+}
+fn take(k: u32) -> u32 {
+  return w[(k + 1u) % 64u];
+}
+fn next(k: u32) -> u32 { return take(k); }
+fn wait() { storageBarrier(); }
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+  put(i, i);
+  wait();
+  y[i] = next(i);
+}
+@compute @workgroup_size(64)
+fn twice(@builtin(local_invocation_index) i: u32) {
+  y[i] = i;
+  put(i, 1u);
+  put(63u - i, 2u);
+}
+";
+    let file = folder.file("calls.wgsl", text_of_it);
+    let args = |entry: &'static str| {
+        let args = ["check", text(&file), "--groups", "1", "--entry", entry];
+        [&args[..], &["--arg", "y=zeros(64)"]].concat()
+    };
+    let by = |thread: u32| format!("thread ({thread}, 0, 0) of threadgroup (0, 0, 0)");
+    let told = |err: &str, what: &str, calls: &[(&str, u32)]| {
+        let calls = calls.iter();
+        let calls: Vec<String> = calls
+            .map(|(function, line)| format!("in `{function}`, called at {}:{line}", text(&file)))
+            .collect();
+        let note = format!("note: {what}: {}", calls.join(", "));
+        assert!(err.contains(&note), "{note}\n{err}");
+    };
+    let (_, err) = expect(1, &args("main"));
+    told(
+        &err,
+        &format!("read here by {}", by(0)),
+        &[("take", 9), ("next", 15)],
+    );
+    told(&err, &format!("written here by {}", by(1)), &[("put", 13)]);
+    told(&err, "this barrier does not order `w`", &[("wait", 14)]);
+    let (_, err) = expect(1, &args("twice"));
+    told(&err, &format!("written here by {}", by(31)), &[("put", 21)]);
+    told(&err, &format!("written here by {}", by(32)), &[("put", 20)]);
+    let (out, _) = expect(1, &[&args("main")[..], &["--json"]].concat());
+    let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let found = &found["results"][0]["diagnostics"][0];
+    let chain = |of: &serde_json::Value| -> Vec<(String, u64)> {
+        let calls = of["calls"].as_array().expect("a list");
+        let one = |call: &serde_json::Value| {
+            let function = call["function"].as_str().unwrap_or_default().to_string();
+            (function, call["line"].as_u64().unwrap_or_default())
+        };
+        calls.iter().map(one).collect()
+    };
+    let labels = found["labels"].as_array().expect("a list");
+    let chains: Vec<_> = labels.iter().map(chain).collect();
+    let chains: Vec<Vec<(&str, u64)>> = chains
+        .iter()
+        .map(|chain| chain.iter().map(|(name, line)| (&**name, *line)).collect())
+        .collect();
+    let expected = [
+        vec![("take", 9), ("next", 15)],
+        vec![("put", 13)],
+        vec![("wait", 14)],
+    ];
+    assert_eq!(chains, expected, "{out}");
+    let first: Vec<(String, u64)> = chain(found);
+    assert_eq!(first[1], ("next".to_string(), 15), "{out}");
+}
+
 /// One entry point that is refused keeps nobody from the others of the file, and is told.
 #[test]
 fn what_is_refused_is_left_out_of_a_file() {
