@@ -81,7 +81,10 @@ fn constant_in_python(help: &str) -> String {
         let end = given.find(char::is_whitespace).unwrap_or(given.len());
         out.push_str(&rest[..at]);
         match given[..end].split_once('=') {
-            Some((name, value)) => out.push_str(&format!("constants={{\"{name}\": {value}}}")),
+            Some((name, value)) => {
+                let value = if value == "true" { "True" } else { value };
+                out.push_str(&format!("constants={{\"{name}\": {value}}}"));
+            }
             None => out.push_str(&rest[at..at + OPTION.len() + end]),
         }
         rest = &given[end..];

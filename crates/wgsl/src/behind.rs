@@ -1,17 +1,22 @@
 //! Where naga's checks are behind the standard.
 //!
 //! The lane that a subgroup function names may be an `i32`, and so may be a literal by itself; naga takes `u32`. A
-//! function may end in a loop that nothing but a `return` leaves; naga asks for a value behind it. What naga checks
-//! instead is the module in which the lane is converted, and such an end gives zero. Expressions come at the end of
+//! function may end in a loop that nothing but a `return` leaves; naga asks for a value behind it. A uniform is laid
+//! out as what is in storage (`uniform_buffer_standard_layout`), and an immediate may hold `f16`, which naga takes in
+//! storage only. Entry points have the builtins of `linear_indexing`, and those of subgroups also where a workgroup has
+//! more than one dimension. What naga checks instead is the module in which the lane is converted, such an end gives
+//! zero, such a variable is in storage, and such a parameter of an entry point is zero. Expressions come at the end of
 //! their functions and no other moves, so that what naga finds out of each holds for the module as it was read.
 
 use naga::front::Typifier;
 use naga::proc::ResolveContext;
 use naga::{
-    Block, Expression, Function, GatherMode, Handle, Module, Range, Scalar, ScalarKind, Span,
-    Statement, TypeInner,
+    AddressSpace, ArraySize, Binding, Block, BuiltIn, EntryPoint, Expression, Function,
+    FunctionArgument, GatherMode, GlobalVariable, Handle, Module, Range, ResourceBinding, Scalar,
+    ScalarKind, ShaderStage, Span, Statement, StorageAccess, Type, TypeInner, VectorSize,
 };
 
+use crate::enable::linear_index;
 use crate::tree::{blocks, breaks};
 
 /// The lane that a subgroup function names.
@@ -55,14 +60,43 @@ fn is_endless(statement: &Statement) -> bool {
     }
 }
 
-/// The module that naga checks instead of one with such lanes and ends.
-pub(crate) fn without(shader: &Module) -> Option<Module> {
+/// The group of variables that stand for uniforms and immediates; no shader has one of this number.
+const GROUP: u32 = u32::MAX - 1;
+
+/// The module that naga checks instead of one with such lanes, ends, variables and parameters. With `linear` there
+/// are builtins of `linear_indexing`.
+pub(crate) fn without(shader: &Module, linear: bool) -> Option<Module> {
     let ours = shader.functions.iter().map(|(_, f)| f);
     let mut all = ours.chain(shader.entry_points.iter().map(|e| &e.function));
-    if !all.any(|f| gathers(&f.body) || (f.result.is_some() && endless(&f.body))) {
+    let moves = moved(shader);
+    let unchecked = |point: &EntryPoint| {
+        let arguments = point.function.arguments.iter();
+        arguments
+            .map(|a| is_unchecked(shader, point, a, linear))
+            .collect::<Vec<_>>()
+    };
+    let unchecked: Vec<Vec<bool>> = shader.entry_points.iter().map(unchecked).collect();
+    if moves.is_empty()
+        && !unchecked.iter().flatten().any(|unchecked| *unchecked)
+        && !all.any(|f| gathers(&f.body) || (f.result.is_some() && endless(&f.body)))
+    {
         return None;
     }
     let mut module = shader.clone();
+    for (number, handle) in moves.into_iter().enumerate() {
+        let variable = module.global_variables.get_mut(handle);
+        variable.space = AddressSpace::Storage {
+            access: StorageAccess::LOAD,
+        };
+        let binding = ResourceBinding {
+            group: GROUP,
+            binding: number as u32,
+        };
+        variable.binding.get_or_insert(binding);
+    }
+    for (point, unchecked) in module.entry_points.iter_mut().zip(&unchecked) {
+        without_parameters(&mut point.function, unchecked);
+    }
     for (_, function) in module.functions.iter_mut() {
         with_unsigned_lanes(shader, function);
         with_values_at_ends(function);
@@ -71,6 +105,111 @@ pub(crate) fn without(shader: &Module) -> Option<Module> {
         with_unsigned_lanes(shader, &mut point.function);
     }
     Some(module)
+}
+
+/// The uniforms that naga may take as something in storage only, and the immediates.
+fn moved(shader: &Module) -> Vec<Handle<GlobalVariable>> {
+    let variables = shader.global_variables.iter();
+    let moves = |(_, variable): &(Handle<GlobalVariable>, &GlobalVariable)| match variable.space {
+        AddressSpace::Uniform => {
+            let ty = shader.types[variable.ty].inner.clone();
+            matches!(ty, TypeInner::Array { .. } | TypeInner::Struct { .. })
+                && is_plain(shader, variable.ty)
+        }
+        AddressSpace::Immediate => has_halves(shader, variable.ty),
+        _another => false,
+    };
+    variables.filter(moves).map(|(handle, _)| handle).collect()
+}
+
+/// Whether a type is of fixed size and without atomics.
+fn is_plain(shader: &Module, ty: Handle<Type>) -> bool {
+    match &shader.types[ty].inner {
+        TypeInner::Scalar(_) | TypeInner::Vector { .. } | TypeInner::Matrix { .. } => true,
+        TypeInner::Array {
+            base,
+            size: ArraySize::Constant(_),
+            ..
+        } => is_plain(shader, *base),
+        TypeInner::Struct { members, .. } => members.iter().all(|m| is_plain(shader, m.ty)),
+        _another => false,
+    }
+}
+
+fn has_halves(shader: &Module, ty: Handle<Type>) -> bool {
+    match &shader.types[ty].inner {
+        TypeInner::Struct { members, .. } => members.iter().any(|m| has_halves(shader, m.ty)),
+        inner => inner.scalar() == Some(Scalar::F16),
+    }
+}
+
+/// Whether naga is not to look at a parameter of an entry point, which is right.
+fn is_unchecked(
+    shader: &Module,
+    point: &EntryPoint,
+    argument: &FunctionArgument,
+    linear: bool,
+) -> bool {
+    if point.stage != ShaderStage::Compute {
+        return false;
+    }
+    let members = match &shader.types[argument.ty].inner {
+        TypeInner::Struct { members, .. } if argument.binding.is_none() => {
+            members.iter().map(|m| (m.ty, &m.binding)).collect()
+        }
+        _one => vec![(argument.ty, &argument.binding)],
+    };
+    let is_flat = point.workgroup_size[1..].iter().all(|n| *n == 1);
+    let mut unchecked = false;
+    let mut is_right = |(ty, binding): &(Handle<Type>, &Option<Binding>)| {
+        let Some(Binding::BuiltIn(builtin)) = binding else {
+            return false;
+        };
+        let number = TypeInner::Scalar(Scalar::U32);
+        let vector = TypeInner::Vector {
+            size: VectorSize::Tri,
+            scalar: Scalar::U32,
+        };
+        let expected = match builtin {
+            BuiltIn::GlobalInvocationId
+            | BuiltIn::LocalInvocationId
+            | BuiltIn::WorkGroupId
+            | BuiltIn::NumWorkGroups => vector,
+            BuiltIn::LocalInvocationIndex | BuiltIn::NumSubgroups | BuiltIn::SubgroupSize => number,
+            BuiltIn::SubgroupId | BuiltIn::SubgroupInvocationId => {
+                unchecked |= !is_flat;
+                number
+            }
+            builtin if linear && linear_index(*builtin).is_some() => {
+                unchecked = true;
+                number
+            }
+            _another => return false,
+        };
+        shader.types[*ty].inner == expected
+    };
+    members.iter().all(&mut is_right) && unchecked
+}
+
+/// Has zero where those parameters are.
+fn without_parameters(function: &mut Function, unchecked: &[bool]) {
+    if !unchecked.contains(&true) {
+        return;
+    }
+    let types: Vec<Handle<Type>> = function.arguments.iter().map(|a| a.ty).collect();
+    for (_, expression) in function.expressions.iter_mut() {
+        if let Expression::FunctionArgument(number) = expression {
+            let at = *number as usize;
+            match unchecked[at] {
+                true => *expression = Expression::ZeroValue(types[at]),
+                false => *number -= unchecked[..at].iter().filter(|u| **u).count() as u32,
+            }
+        }
+    }
+    let mut unchecked = unchecked.iter();
+    function
+        .arguments
+        .retain(|_| unchecked.next() != Some(&true));
 }
 
 fn with_values_at_ends(function: &mut Function) {

@@ -6,14 +6,18 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::swizzle::Change;
+
 /// What stands in the place of something else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     /// Where it begins in the text as it was.
     pub at: usize,
     /// The bytes that were there, and those that are.
     pub was: usize,
     pub is: usize,
+    /// What of the text as it was it is shown as.
+    pub shows: Range<usize>,
 }
 
 /// The functions, by what they make: a name that no author gives, the bits that they take, and themselves.
@@ -108,8 +112,12 @@ pub(crate) fn from_halves(text: &str, same: bool) -> Vec<FromHalves> {
 }
 
 /// The text with calls in the places of bitcasts to vectors of `f16`, and of the arguments of those that are known
-/// to be from such vectors; and what was replaced, in the order of the text.
-pub(crate) fn as_naga_knows(text: &str, from_halves: &[FromHalves]) -> (String, Vec<Edit>) {
+/// to be from such vectors, and with the other changes; and what was replaced, in the order of the text.
+pub(crate) fn as_naga_knows(
+    text: &str,
+    from_halves: &[FromHalves],
+    mut changes: Vec<Change>,
+) -> (String, Vec<Edit>) {
     let code = without_comments(text);
     let mut edits: Vec<(usize, usize, &str)> = Vec::new();
     let mut used = [false; FUNCTIONS.len()];
@@ -150,10 +158,16 @@ pub(crate) fn as_naga_knows(text: &str, from_halves: &[FromHalves]) -> (String, 
         edits.push((at, start - at, FUNCTIONS[number].0));
         edits.push((start + end, 1, "))"));
     }
-    edits.sort_unstable();
+    changes.extend(edits.into_iter().map(|(at, was, is)| Change {
+        at,
+        was,
+        is: is.to_string(),
+        shows: at..at + was,
+    }));
+    changes.sort_by_key(|change| (change.at, change.was));
     let mut out = String::new();
     let mut end = 0;
-    for (at, was, is) in &edits {
+    for Change { at, was, is, .. } in &changes {
         out.push_str(&text[end..*at]);
         out.push_str(is);
         end = at + was;
@@ -169,10 +183,11 @@ pub(crate) fn as_naga_knows(text: &str, from_halves: &[FromHalves]) -> (String, 
         out.push('\n');
         out.push_str(function);
     }
-    let edits = edits.into_iter().map(|(at, was, is)| Edit {
-        at,
-        was,
-        is: is.len(),
+    let edits = changes.into_iter().map(|change| Edit {
+        at: change.at,
+        was: change.was,
+        is: change.is.len(),
+        shows: change.shows,
     });
     (out, edits.collect())
 }
@@ -243,7 +258,7 @@ mod tests {
         let casts = from_halves(text, false);
         let arguments: Vec<&str> = casts.iter().map(|c| &text[c.argument.clone()]).collect();
         assert_eq!(arguments, ["bitcast<vec4h>(v)", "b"]);
-        let (read, edits) = as_naga_knows(text, &casts[..1]);
+        let (read, edits) = as_naga_knows(text, &casts[..1], Vec::new());
         let (code, _) = read.split_once('\n').expect("functions at the end");
         assert_eq!(
             code,
@@ -259,7 +274,7 @@ mod tests {
         let casts = from_halves(text, true);
         let arguments: Vec<&str> = casts.iter().map(|c| &text[c.argument.clone()]).collect();
         assert_eq!(arguments, ["bitcast<vec2<f16>>(v)", "v", "7u"]);
-        let (read, _) = as_naga_knows(text, &casts[..2]);
+        let (read, _) = as_naga_knows(text, &casts[..2], Vec::new());
         let (code, _) = read.split_once('\n').expect("functions at the end");
         assert_eq!(
             code,
@@ -272,6 +287,7 @@ mod tests {
         let (text, edits) = as_naga_knows(
             "let a = bitcast<vec2<f16>>(f(x)).x; // bitcast<vec2h>(b)",
             &[],
+            Vec::new(),
         );
         let (code, function) = text.split_once('\n').expect("a function at the end");
         assert_eq!(
@@ -288,6 +304,7 @@ mod tests {
         let (text, edits) = as_naga_knows(
             "bitcast< vec4h >(vec2(bitcast<u32>(1f), g(bitcast<vec2h>(2u).x)))",
             &[],
+            Vec::new(),
         );
         assert!(text.starts_with(
             "invar_bitcast_vec4h(bitcast<vec2<u32>>(vec2(bitcast<u32>(1f), \
@@ -305,7 +322,7 @@ mod tests {
             "/* bitcast<vec2h>(x)",
         ] {
             assert_eq!(
-                as_naga_knows(text, &[]),
+                as_naga_knows(text, &[], Vec::new()),
                 (text.to_string(), Vec::<Edit>::new())
             );
         }

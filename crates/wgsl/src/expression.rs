@@ -75,7 +75,12 @@ impl<'a> Translator<'a> {
             Expression::Literal(l) => Ok(Val::One(self.literal(*l)?)),
             Expression::Constant(c) => self.global_expr(self.shader.constants[*c].init),
             Expression::Override(o) => self.override_value(*o),
-            Expression::ZeroValue(ty) => self.zero(*ty),
+            Expression::ZeroValue(ty) => {
+                let constants = self.shader.constants.iter();
+                let named = constants.filter(|(_, c)| c.init == handle);
+                let name = named.filter_map(|(_, c)| c.name.clone()).next();
+                self.zero(*ty, &name.unwrap_or_else(|| "array".to_string()))
+            }
             Expression::Compose { ty, components } => {
                 let mut values = Vec::new();
                 for component in components {
@@ -284,7 +289,7 @@ impl<'a> Translator<'a> {
                 self.global_expr(init)?
             }
             Expression::Override(o) => self.override_value(*o)?,
-            Expression::ZeroValue(ty) => self.zero(*ty)?,
+            Expression::ZeroValue(ty) => self.zero(*ty, &self.called(handle))?,
             Expression::Compose { ty, components } => {
                 let name = function.named_expressions.get(&handle).cloned();
                 if let Some(memory) =
@@ -425,6 +430,15 @@ impl<'a> Translator<'a> {
         })
     }
 
+    /// What an author calls the value of an expression: by its name, or as it is written.
+    fn called(&self, handle: Handle<Expression>) -> String {
+        let function = self.frame().function;
+        let name = function.named_expressions.get(&handle).cloned();
+        let span = function.expressions.get_span(handle);
+        let name = name.or_else(|| self.lines.written_at(span).map(str::to_string));
+        name.unwrap_or_else(|| "array".to_string())
+    }
+
     /// A part of a value at an index that is computed.
     fn access(&mut self, base: Handle<Expression>, index: Handle<Expression>) -> Done<Val> {
         let value = self.expr(base)?;
@@ -439,7 +453,7 @@ impl<'a> Translator<'a> {
                 let TypeResolution::Handle(ty) = self.frame().info[base].ty else {
                     return Err(self.unexpected("an array without a type"));
                 };
-                self.spill(&value, ty)?
+                self.spill(&value, ty, &self.called(base))?
             }
             _as_it_is => value,
         };

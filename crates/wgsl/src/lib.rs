@@ -18,7 +18,7 @@ use invar_ir::{
 };
 use invar_texture::PixelFormat;
 use naga::front::wgsl::{Frontend, Options, ParseError};
-use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{Handle, Override, ShaderStage};
 
 mod advice;
@@ -37,12 +37,14 @@ mod overrides;
 mod place;
 mod pointers;
 mod simplify;
+mod swizzle;
 mod texture;
 mod translate;
 mod tree;
 mod uniformity;
 mod value;
 mod variables;
+mod words;
 
 pub use advice::{
     asks_for_order, in_source, in_wgsl, launches_in_wgsl, told, waits, words_of_wgsl,
@@ -51,6 +53,7 @@ use bitcast::FromHalves;
 use overrides::Overrides;
 use place::Lines;
 pub use simplify::simplified;
+use swizzle::Swizzle;
 
 /// Of more bitcasts nobody finds out which are from vectors of `f16`: each that is not takes another look.
 const MOST_BITCASTS: usize = 200;
@@ -200,7 +203,7 @@ impl Shader {
             let error = Diagnostic::error(Rule::LimitExceeded, Span::NONE, message);
             return Err(Diagnostics(vec![error]));
         }
-        let lines = Lines::new(text.into(), &[]);
+        let lines = Lines::new(text.into(), &[], &[]);
         let depth = depth::of(lines.as_naga_knows());
         let deepest = naga::Span::new(depth.deepest as u32, depth.deepest as u32 + 1);
         if depth.levels > depth::MAX_DEPTH {
@@ -239,8 +242,10 @@ impl Shader {
         };
         let (mut module, info, lines) = match checked(&lines, deepest) {
             Ok((module, info)) => (module, info, lines),
-            Err(wrong) => with_halves(text, deepest).ok_or(Diagnostics(vec![*wrong.diagnostic]))?,
+            Err(wrong) => rewritten(text, wrong, deepest)
+                .map_err(|wrong| Diagnostics(vec![*wrong.diagnostic]))?,
         };
+        without_own_names(&mut module);
         for point in &mut module.entry_points {
             flow::without_last_returns(&mut point.function.body);
         }
@@ -558,18 +563,18 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
                 let error = Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message);
                 return one(error.help("give parts of it names, by `let` or `alias`"));
             }
-            let message = error.message();
+            let message = words::message(&error);
             let at = match message.contains("too large") {
                 true => lines.span_or(span, lines.longest_array()),
                 false => lines.span_or(span, None),
             };
-            let mut diagnostic = Diagnostic::error(Rule::Syntax, at, message).labelled(label);
+            let mut diagnostic = Diagnostic::error(Rule::Syntax, at, &*message)
+                .labelled(words::abstract_types(label));
             for (span, label) in labels {
-                diagnostic = diagnostic.and(lines.span(span), label);
+                diagnostic = diagnostic.and(lines.span(span), words::abstract_types(label));
             }
-            let notes: Vec<&str> = error.notes().collect();
-            if !notes.is_empty() {
-                diagnostic = diagnostic.help(notes.join("; "));
+            if let Some(help) = words::notes(&error) {
+                diagnostic = diagnostic.help(help);
             }
             if message.contains("unknown address space") && message.contains("push_constant") {
                 diagnostic = diagnostic.help("its name in the standard is `immediate`: `var<immediate>`");
@@ -582,49 +587,39 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             }
             one(diagnostic)
         })?;
-    if let Some(diagnostic) = sized_by_override(&module, lines) {
+    if let Some(place) = swizzle::of_another_size(&module) {
+        let error = Diagnostic::error(Rule::TypeMismatch, lines.span(place), NO_FIT);
+        return Err(Wrong {
+            diagnostic: Box::new(error),
+            places: lines.byte(place).into_iter().collect(),
+        });
+    }
+    let sized = sized_by_override(&module, lines);
+    let sized = sized.map(|diagnostic| (diagnostic, naga::Span::UNDEFINED));
+    if let Some((diagnostic, place)) = sized.or_else(|| words::wrong_argument(&module, lines)) {
         return Err(Wrong {
             diagnostic: Box::new(diagnostic),
-            places: Vec::new(),
+            places: lines.byte(place).into_iter().collect(),
         });
     }
     // Uniformity is the verifier's.
     let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
     let checked = pointers::without(&module);
     let checked = neighbours::without(checked.as_ref().unwrap_or(&module)).or(checked);
-    let checked = behind::without(checked.as_ref().unwrap_or(&module)).or(checked);
+    let linear = lines.has_linear_indices();
+    let checked = behind::without(checked.as_ref().unwrap_or(&module), linear).or(checked);
     let info = Validator::new(flags, Capabilities::all())
         .validate(checked.as_ref().unwrap_or(&module))
         .map_err(|error| {
             let places = error.spans().filter_map(|(span, _)| lines.byte(*span));
             let places: Vec<usize> = places.collect();
-            let mut message = error.as_inner().to_string();
-            let mut cause = std::error::Error::source(error.as_inner());
-            while let Some(inner) = cause {
-                message = format!("{message}: {inner}");
-                cause = inner.source();
-            }
             // The last place is the innermost.
-            let mut spans: Vec<_> = error.spans().collect();
-            spans.reverse();
-            let mut spans = spans.into_iter();
-            let (span, label) = match spans.next() {
-                Some((span, label)) => (*span, label.as_str()),
-                None => (naga::Span::UNDEFINED, ""),
-            };
-            let at = match error.as_inner() {
-                ValidationError::EntryPoint { name, .. } => lines.entry_head(name),
-                ValidationError::Layouter(_) => {
-                    message = format!("a type is too large: {message}");
-                    lines.longest_array()
-                }
-                _placed => None,
-            };
-            let at = lines.span_or(span, at);
-            let mut diagnostic = Diagnostic::error(Rule::TypeMismatch, at, message).labelled(label);
-            for (span, label) in spans {
-                diagnostic = diagnostic.and(lines.span(*span), label.as_str());
-            }
+            let span = error
+                .spans()
+                .last()
+                .map_or(naga::Span::UNDEFINED, |(span, _)| *span);
+            let checked = checked.as_ref().unwrap_or(&module);
+            let diagnostic = words::diagnostic(checked, error.as_inner(), span, lines);
             Wrong {
                 diagnostic: Box::new(diagnostic),
                 places,
@@ -654,23 +649,111 @@ fn is_in_continuing(lines: &Lines, error: &ParseError) -> bool {
     open == [true]
 }
 
+/// What naga has read, and the lines of the text.
+type Read = (naga::Module, ModuleInfo, Lines);
+
+/// A text that naga does not take as it stands, with what it does not know of the standard in other words.
+fn rewritten(text: &str, wrong: Wrong, deepest: naga::Span) -> Result<Read, Wrong> {
+    let (wrong, swizzles) = match with_swizzles(text, wrong, deepest) {
+        Ok(read) => return Ok(read),
+        Err(still) => still,
+    };
+    with_halves(text, &swizzles, deepest).ok_or(wrong)
+}
+
+/// What naga says of an assignment to several components.
+const NO_ASSIGNMENT: &str = "invalid left-hand side of assignment";
+
+/// What is assigned so has another number of components.
+const NO_FIT: &str = "another number of components";
+
+/// A text with those of its assignments to several components that naga does not take; or what is wrong with it still,
+/// and those assignments.
+fn with_swizzles(
+    text: &str,
+    mut wrong: Wrong,
+    deepest: naga::Span,
+) -> Result<Read, (Wrong, Vec<Swizzle>)> {
+    let is_refused = |wrong: &Wrong| wrong.diagnostic.message == NO_ASSIGNMENT;
+    if !is_refused(&wrong) {
+        return Err((wrong, Vec::new()));
+    }
+    let is_member = |name: &String| {
+        let mut after = text.match_indices(name.as_str());
+        after.any(|(at, name)| text[at + name.len()..].trim_start().starts_with(':'))
+    };
+    let mut all = swizzle::all(text);
+    // Naga says which names of members are those of components.
+    let mut taken: Vec<bool> = all.iter().map(|s| !s.names.iter().any(is_member)).collect();
+    let mut chosen = Vec::new();
+    loop {
+        let speaks_of = |s: &Swizzle| wrong.places.iter().any(|at| s.statement().contains(at));
+        let Some(number) = all.iter().position(speaks_of) else {
+            break;
+        };
+        let before = std::mem::replace(&mut taken[number], true);
+        let changes = match is_refused(&wrong) {
+            true => !before || chosen.is_empty(),
+            false => wrong.diagnostic.message != NO_FIT && all[number].turn(),
+        };
+        if !changes {
+            let message = &wrong.diagnostic.message;
+            let words = [NO_FIT, "accessor", "convert"];
+            if words.iter().any(|words| message.contains(words)) {
+                let target = &text[all[number].target()];
+                let message = format!(
+                    "what `{target}` is assigned is not {} numbers of its type",
+                    all[number].count()
+                );
+                let place = Lines::new(text.into(), &[], &[]).of(all[number].statement());
+                *wrong.diagnostic = Diagnostic::error(Rule::TypeMismatch, place, message);
+            }
+            break;
+        }
+        chosen = all
+            .iter()
+            .zip(&taken)
+            .filter(|(_, taken)| **taken)
+            .map(|(s, _)| s.clone())
+            .collect();
+        let lines = Lines::new(text.into(), &[], &chosen);
+        match checked(&lines, deepest) {
+            Ok((module, info)) => return Ok((module, info, lines)),
+            Err(other) => wrong = other,
+        }
+    }
+    Err((wrong, chosen))
+}
+
+/// Takes the names away that no author gave.
+fn without_own_names(module: &mut naga::Module) {
+    let functions = module.functions.iter_mut().map(|(_, f)| f);
+    let points = module.entry_points.iter_mut().map(|p| &mut p.function);
+    for function in functions.chain(points) {
+        function
+            .named_expressions
+            .retain(|_, name| !name.starts_with("invar_"));
+    }
+}
+
 /// A text that naga does not take as it stands, with as many of its bitcasts as it takes from vectors of `f16`.
-fn with_halves(text: &str, deepest: naga::Span) -> Option<(naga::Module, ModuleInfo, Lines)> {
+fn with_halves(text: &str, swizzles: &[Swizzle], deepest: naga::Span) -> Option<Read> {
     if !text.contains("f16") {
         return None;
     }
     // Few are to the type that they are from: what each look costs is spent on those last.
-    let with = |same| with_these(text, bitcast::from_halves(text, same), deepest);
+    let with = |same| with_these(text, bitcast::from_halves(text, same), swizzles, deepest);
     with(false).or_else(|| with(true))
 }
 
 fn with_these(
     text: &str,
     mut casts: Vec<FromHalves>,
+    swizzles: &[Swizzle],
     deepest: naga::Span,
-) -> Option<(naga::Module, ModuleInfo, Lines)> {
+) -> Option<Read> {
     while !casts.is_empty() && casts.len() <= MOST_BITCASTS {
-        let lines = Lines::new(text.into(), &casts);
+        let lines = Lines::new(text.into(), &casts, swizzles);
         match checked(&lines, deepest) {
             Ok((module, info)) => return Some((module, info, lines)),
             Err(Wrong { places, .. }) => {

@@ -360,12 +360,12 @@ impl<'a> Translator<'a> {
                 t.store_zero(&Ptr::Memory(element), base)
             });
         }
-        let zero = self.zero(ty)?;
+        let zero = self.zero(ty, "array")?;
         self.store(ptr, &zero)
     }
 
-    /// The zero of a type.
-    pub fn zero(&mut self, ty: Handle<naga::Type>) -> Done<Val> {
+    /// The zero of a type. Arrays of it have the name, where they are long.
+    pub fn zero(&mut self, ty: Handle<naga::Type>, name: &str) -> Done<Val> {
         let inner = &self.shader.types[ty].inner;
         if let Some(value) = value_type(inner) {
             return Ok(Val::One(self.zero_of(value)?));
@@ -374,7 +374,7 @@ impl<'a> Translator<'a> {
             TypeInner::Struct { members, .. } => {
                 let mut values = Vec::new();
                 for member in members {
-                    values.push(self.zero(member.ty)?);
+                    values.push(self.zero(member.ty, name)?);
                 }
                 Ok(Val::Many(values.into()))
             }
@@ -384,12 +384,12 @@ impl<'a> Translator<'a> {
                 };
                 if length > MAX_UNROLLED {
                     // Thread memory is all zeros where it begins (I3).
-                    let tree = self.variable("zeros", ty)?;
+                    let tree = self.variable(name, ty)?;
                     if let Tree::Memory(memory) = &*tree {
                         return Ok(Val::Stored(memory.clone()));
                     }
                 }
-                let zero = self.zero(*base)?;
+                let zero = self.zero(*base, name)?;
                 Ok(Val::Many(vec![zero; length as usize].into()))
             }
             other => Err(self.refuse(&format!("a zero of {}", describe(other)))),
@@ -426,9 +426,9 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// An array in memory, so that it can be reached by a computed index.
-    pub fn spill(&mut self, array: &Val, ty: Handle<naga::Type>) -> Done<Val> {
-        let tree = self.variable("array", ty)?;
+    /// An array in memory of that name, so that it can be reached by a computed index.
+    pub fn spill(&mut self, array: &Val, ty: Handle<naga::Type>, name: &str) -> Done<Val> {
+        let tree = self.variable(name, ty)?;
         self.store(&Ptr::Tree(tree.clone()), array)?;
         match &*tree {
             Tree::Memory(memory) => Ok(Val::Stored(memory.clone())),

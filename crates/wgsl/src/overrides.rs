@@ -118,7 +118,11 @@ impl Overrides {
                             called(o)
                         ),
                     )
-                    .help(format!("give one: --const {}=64", called(o))));
+                    .help(format!(
+                        "give one: --const {}={}",
+                        called(o),
+                        if of == Scalar::Bool { "true" } else { "64" }
+                    )));
                 };
                 all.values.insert(handle, value);
                 continue;

@@ -5,6 +5,10 @@ use std::sync::Arc;
 use invar_ir::{Position, SourceId, Span};
 
 use crate::bitcast::{Edit, FromHalves};
+use crate::swizzle::Swizzle;
+
+/// The longest text of an author's that stands in a sentence, in characters.
+const MAX_WRITTEN: usize = 40;
 
 /// A shader's text by line.
 pub(crate) struct Lines {
@@ -19,12 +23,14 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// `from_halves` are the bitcasts that are known to be from vectors of `f16`.
-    pub fn new(text: Arc<str>, from_halves: &[FromHalves]) -> Lines {
+    /// `from_halves` are the bitcasts that are known to be from vectors of `f16`, `swizzles` the assignments that are
+    /// known to be to several components.
+    pub fn new(text: Arc<str>, from_halves: &[FromHalves], swizzles: &[Swizzle]) -> Lines {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(ends).collect();
         let enabled = crate::enable::as_naga_knows(&text);
-        let (read, edits) = crate::bitcast::as_naga_knows(&enabled, from_halves);
+        let changes = swizzles.iter().flat_map(|s| s.changes(&enabled)).collect();
+        let (read, edits) = crate::bitcast::as_naga_knows(&enabled, from_halves, changes);
         Lines {
             is_ascii: text.is_ascii(),
             text,
@@ -32,6 +38,11 @@ impl Lines {
             read,
             edits,
         }
+    }
+
+    /// Whether it has builtins of `linear_indexing`, in the places of which naga reads others.
+    pub fn has_linear_indices(&self) -> bool {
+        crate::enable::has_linear_indices(&self.text)
     }
 
     /// The text for naga.
@@ -51,7 +62,11 @@ impl Lines {
                 break;
             }
             if read < end || (is_end && read == end) {
-                return if is_end { edit.at + edit.was } else { edit.at };
+                return if is_end {
+                    edit.shows.end
+                } else {
+                    edit.shows.start
+                };
             }
             moved += edit.is as isize - edit.was as isize;
         }
@@ -100,8 +115,29 @@ impl Lines {
         }
     }
 
+    /// The place of a part of the author's text.
+    pub fn of(&self, range: std::ops::Range<usize>) -> Span {
+        Span {
+            source: Some(SourceId(0)),
+            start: self.position(range.start),
+            end: self.position(range.end),
+            call: None,
+        }
+    }
+
+    /// What an author wrote at a place, if it is short and on one line.
+    pub fn written_at(&self, span: naga::Span) -> Option<&str> {
+        let range = span.to_range()?;
+        let text = self
+            .text
+            .get(self.written(range.start, false)..self.written(range.end, true));
+        let text = text?.trim();
+        let is_short = text.chars().count() <= MAX_WRITTEN && !text.contains('\n');
+        (is_short && !text.is_empty()).then_some(text)
+    }
+
     /// Where a function's declaration begins, as naga counts.
-    pub fn entry_head(&self, name: &str) -> Option<naga::Span> {
+    pub fn head(&self, name: &str) -> Option<naga::Span> {
         for (at, _) in self.read.match_indices("fn") {
             let rest = self.read[at + 2..].trim_start();
             let tail = rest.strip_prefix(name);

@@ -1,4 +1,4 @@
-//! Parameters of functions that are pointers to storage, uniforms or workgroup memory, which the standard has
+//! Parameters of functions that are pointers to storage, uniforms, immediates or workgroup memory, which the standard has
 //! (`unrestricted_pointer_parameters`), or storage textures. Naga reads them, but does not check them.
 //!
 //! What naga checks instead is the module in which each such parameter is a variable of its own, of the same memory
@@ -32,6 +32,11 @@ fn pointee(shader: &Module, ty: Handle<Type>) -> Option<(Handle<Type>, AddressSp
             space:
                 space @ (AddressSpace::Storage { .. } | AddressSpace::Uniform | AddressSpace::WorkGroup),
         } => Some((*base, *space)),
+        // Of immediates naga takes one a shader.
+        TypeInner::Pointer {
+            base,
+            space: AddressSpace::Immediate,
+        } => Some((*base, AddressSpace::Uniform)),
         _another => None,
     }
 }
@@ -99,44 +104,23 @@ pub(crate) fn without(shader: &Module) -> Option<Module> {
             }
         }
     }
-    for (handle, function) in module.functions.iter_mut() {
-        hand_numbers(function, (shader, &shader.functions[handle]), &found);
+    for (_, function) in module.functions.iter_mut() {
+        hand_numbers(function, &found);
     }
-    for (point, was) in module.entry_points.iter_mut().zip(&shader.entry_points) {
-        hand_numbers(&mut point.function, (shader, &was.function), &found);
+    for point in &mut module.entry_points {
+        hand_numbers(&mut point.function, &found);
     }
     Some(module)
 }
 
-/// Has calls hand over a number where such a parameter was. `was` is the function as it was read.
-fn hand_numbers(function: &mut Function, was: (&Module, &Function), found: &Found) {
+/// Has calls hand over a number where such a parameter was.
+fn hand_numbers(function: &mut Function, found: &Found) {
     let literal = Expression::Literal(Literal::U32(0));
     let number = function.expressions.append(literal, Span::UNDEFINED);
-    replace(&mut function.body, was, found, number);
+    replace(&mut function.body, found, number);
 }
 
-/// Whether an argument may be a texture of another type than the parameter, of which naga is to complain.
-fn is_other_texture(
-    (shader, caller): (&Module, &Function),
-    argument: Handle<Expression>,
-    callee: Handle<Function>,
-    parameter: usize,
-) -> bool {
-    let wanted = shader.functions[callee].arguments[parameter].ty;
-    let given = match &caller.expressions[argument] {
-        Expression::GlobalVariable(global) => Some(shader.global_variables[*global].ty),
-        Expression::FunctionArgument(number) => Some(caller.arguments[*number as usize].ty),
-        _no_variable => None,
-    };
-    matches!(shader.types[wanted].inner, TypeInner::Image { .. }) && given != Some(wanted)
-}
-
-fn replace(
-    block: &mut Block,
-    was: (&Module, &Function),
-    found: &Found,
-    number: Handle<Expression>,
-) {
+fn replace(block: &mut Block, found: &Found, number: Handle<Expression>) {
     for statement in block.iter_mut() {
         match statement {
             Statement::Call {
@@ -145,27 +129,26 @@ fn replace(
                 ..
             } => {
                 for parameter in found.get(function).into_iter().flatten() {
-                    let argument = &mut arguments[*parameter];
-                    if !is_other_texture(was, *argument, *function, *parameter) {
+                    if let Some(argument) = arguments.get_mut(*parameter) {
                         *argument = number;
                     }
                 }
             }
-            Statement::Block(block) => replace(block, was, found, number),
+            Statement::Block(block) => replace(block, found, number),
             Statement::If { accept, reject, .. } => {
-                replace(accept, was, found, number);
-                replace(reject, was, found, number);
+                replace(accept, found, number);
+                replace(reject, found, number);
             }
             Statement::Switch { cases, .. } => {
                 for case in cases {
-                    replace(&mut case.body, was, found, number);
+                    replace(&mut case.body, found, number);
                 }
             }
             Statement::Loop {
                 body, continuing, ..
             } => {
-                replace(body, was, found, number);
-                replace(continuing, was, found, number);
+                replace(body, found, number);
+                replace(continuing, found, number);
             }
             _simple => {}
         }

@@ -176,7 +176,7 @@ impl<'a> Translator<'a> {
         let point = &shader.entry_points[entry];
         let info = self.info.get_entry_point(entry);
         let place = point.function.body.span_iter().next().map(|(_, s)| *s);
-        let head = self.lines.entry_head(&point.name).or(place);
+        let head = self.lines.head(&point.name).or(place);
         self.at(head.unwrap_or(naga::Span::UNDEFINED));
         self.k.kernel_mut().span = self.k.span();
         let size = self.overrides.workgroup_size(point);
@@ -556,6 +556,11 @@ impl<'a> Translator<'a> {
             BuiltIn::SubgroupInvocationId => (Op::ThreadIndexInSimdgroup, false),
             BuiltIn::NumSubgroups => (Op::SimdgroupsPerThreadgroup, false),
             BuiltIn::SubgroupId => (Op::SimdgroupIndexInThreadgroup, false),
+            BuiltIn::GeometryIndex | BuiltIn::HitKind => {
+                let value = self.linear_index(*builtin);
+                self.k.name(value, name);
+                return Ok(Val::One(value));
+            }
             other => return Err(self.refuse(&format!("the builtin `{other:?}`"))),
         };
         if !vector {
@@ -572,6 +577,33 @@ impl<'a> Translator<'a> {
         let vector = self.construct(Type::Vector(invar_ir::Scalar::U32, 3), &parts);
         self.k.name(vector, name);
         Ok(Val::One(vector))
+    }
+
+    /// `global_invocation_index` or `workgroup_index`: the number of a place in the grid, along x first.
+    fn linear_index(&mut self, builtin: BuiltIn) -> Value {
+        let of_threads = builtin == BuiltIn::GeometryIndex;
+        let position = match of_threads {
+            true => Op::ThreadPositionInGrid,
+            false => Op::ThreadgroupPositionInGrid,
+        };
+        let mut index = self.k.op(position, Dim::X, &[]);
+        let mut stride = None;
+        for (dim, before) in [(Dim::Y, Dim::X), (Dim::Z, Dim::Y)] {
+            let mut length = self.k.op(Op::ThreadgroupsPerGrid, before, &[]);
+            if of_threads {
+                let threads = self.k.op(Op::DispatchThreadsPerThreadgroup, before, &[]);
+                length = self.op(Op::Mul, &[length, threads]);
+            }
+            let step = match stride {
+                Some(stride) => self.op(Op::Mul, &[stride, length]),
+                None => length,
+            };
+            let at = self.k.op(position, dim, &[]);
+            let part = self.op(Op::Mul, &[at, step]);
+            index = self.op(Op::Add, &[index, part]);
+            stride = Some(step);
+        }
+        index
     }
 
     fn global(

@@ -285,7 +285,9 @@ impl<'a> Walk<'a> {
                 BuiltIn::WorkGroupId
                 | BuiltIn::NumWorkGroups
                 | BuiltIn::WorkGroupSize
-                | BuiltIn::NumSubgroups => true,
+                | BuiltIn::NumSubgroups
+                // `workgroup_index`.
+                | BuiltIn::HitKind => true,
                 BuiltIn::SubgroupSize => stage == ShaderStage::Compute,
                 BuiltIn::SubgroupId => self.over == Over::Subgroup,
                 _other => false,

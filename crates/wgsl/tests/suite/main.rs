@@ -6,3 +6,4 @@ mod files;
 mod lints;
 mod refusals;
 mod structure;
+mod words;
