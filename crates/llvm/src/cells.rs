@@ -10,7 +10,7 @@ use crate::function::FunctionLowering;
 use crate::state::Cells;
 use crate::value::{Mask, Parts};
 
-const ALIGN: u32 = 64;
+pub(crate) const ALIGN: u32 = 64;
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     pub fn cells(&mut self, types: Vec<BasicTypeEnum<'c>>, class: Class) -> Cells<'c> {

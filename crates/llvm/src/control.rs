@@ -96,6 +96,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 InstKind::If { .. } | InstKind::For { .. } | InstKind::Loop { .. } => {
                     mask = match &inst.kind {
                         InstKind::If { .. } => self.branch(inst, &mask)?,
+                        InstKind::For { .. } if self.goes_lane_by_lane(inst) => {
+                            self.count_lane_by_lane(inst, &mask)
+                        }
                         InstKind::For { .. } => self.count(inst, &mask),
                         _loop => self.repeat(inst, &mask),
                     };

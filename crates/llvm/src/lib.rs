@@ -23,6 +23,7 @@
 //!     threads), `prefetch.rs`, `streams.rs` (stores past the caches), `windows.rs` (loads of lanes close together),
 //!     `memory.rs`;
 //!   - `instructions.rs` those without regions, with `components.rs`, `simdgroups.rs`, `simdgroup_matrices.rs`;
+//!   - `lane_by_lane.rs` what loops that each lane makes by itself take and give;
 //!   - `control.rs` branches, `loops.rs`, and `iterations.rs` those that all lanes make, which need one another;
 //!   - `segment.rs` loops over chunks, and `kernel.rs` that over threadgroups;
 //! - `cold_paths.rs` moves what chunks that are not full run into functions of their own, which are compiled when
@@ -60,6 +61,7 @@ mod guards;
 mod instructions;
 mod iterations;
 mod kernel;
+mod lane_by_lane;
 mod lanes;
 #[cfg_attr(feature = "static", path = "inside.rs")]
 mod library;

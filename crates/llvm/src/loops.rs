@@ -296,6 +296,84 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.after_counted(inst, &counted, &live, mask)
     }
 
+    /// A `for` that each lane makes by itself.
+    pub fn count_lane_by_lane(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Mask<'c> {
+        let InstKind::For {
+            lower,
+            upper,
+            step,
+            init,
+            body,
+        } = &inst.kind
+        else {
+            unreachable!("a `for`");
+        };
+        let mut given = Vec::new();
+        for (result, value) in inst.results.iter().zip(init) {
+            let parts = self.get(*value);
+            given.push(self.spread_out(*result, &parts));
+        }
+        let lanes = self.begin_lanes(inst, body, mask);
+        let kernel = self.analysis.kernel;
+        let scalar = kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
+        let scalars = [scalar, kernel.ty(*step).scalar().unwrap_or(scalar)];
+        let one = |maker: &mut Self, value: &Value| {
+            let types = maker.lowered_types(kernel.ty(*value), Class::Uniform);
+            maker.cells(types, Class::Uniform)
+        };
+        let index = one(self, &body.params[0]);
+        let carried: Vec<_> = inst.carried().iter().map(|v| one(self, v)).collect();
+        let bounds = [*lower, *upper, *step].map(|v| self.get(v));
+        self.write(&index, &bounds[0]);
+        for (cells, value) in carried.iter().zip(init) {
+            let parts = self.get(*value);
+            self.write(cells, &parts);
+        }
+        let [head, next, exit] = ["for", "next", "left"].map(|name| self.e.block(name));
+        let counted = Counted {
+            inst,
+            index: &index,
+            bounds: &bounds,
+            scalars,
+            carried: &carried,
+            results: &carried,
+            masks: None,
+            exit,
+        };
+        let number = |parts: &Parts<'c>| match parts.part(0, 0) {
+            Part::Scalar(one) => one,
+            Part::Affine { .. } | Part::Vector(_) => unreachable!("a value of the lane"),
+        };
+        let goes = self.for_each_part(&bounds, |m, b| m.e.goes(scalars[0], scalars[1], b));
+        self.e.branch_if(number(&goes).into_int_value(), head, exit);
+        self.e.go(head);
+        self.poll_sometimes();
+        let now = self.read(&index);
+        self.define(body.params[0], now, &Mask::All);
+        let frame = Frame {
+            carried: carried.clone(),
+            results: carried.clone(),
+            masks: None,
+            next,
+            exit,
+        };
+        self.iteration(body, frame, 1, Mask::All);
+        let more = self.advance(&counted);
+        self.e.branch_if(number(&more).into_int_value(), head, exit);
+        self.e.go(exit);
+        for (array, cells) in given.iter().zip(&carried) {
+            let parts = self.read(cells);
+            self.give(&lanes, array, number(&parts));
+        }
+        self.end_lanes(lanes);
+        for (result, array) in inst.results.iter().zip(&given) {
+            let parts = self.put_together(array);
+            self.define(*result, parts, mask);
+        }
+        self.free(carried.iter().chain([&index]));
+        mask.clone()
+    }
+
     /// Whether a `for` has so few rounds, and no other loop in them, that whatever is around it looks for requests to
     /// stop soon enough.
     fn is_short(&self, inst: &Inst) -> bool {
