@@ -56,7 +56,10 @@ def call_of_c(functions, name, arrays, scalars, size):
     function = getattr(functions, name)
     function.restype = None
     given = [ctypes.c_void_p(a.ctypes.data) for a in arrays.values()]
-    numbers = list(scalars.values()) or [size]
+    # A kernel without a number of results has them as long as its last array.
+    numbers = list(scalars.values())
+    if "n" not in scalars and "half" not in scalars:
+        numbers.append(size)
     given += [ctypes.c_float(v) if isinstance(v, float) else ctypes.c_int(v) for v in numbers]
 
     def call():

@@ -304,3 +304,163 @@ void searched(const float *restrict x, const float *restrict table, u32 *restric
 void gathered(const float *restrict x, const u32 *restrict at, float *restrict y, int n) {
     EACH for (int i = 0; i < n; i++) y[i] = x[at[i]];
 }
+
+// fields.py
+
+void scan(const float *restrict x, float *restrict y, int n) {
+    ROWS for (int g = 0; g < n / 256; g++) {
+        float s = 0;
+        for (int k = 0; k < 256; k++) y[g * 256 + k] = s += x[g * 256 + k];
+    }
+}
+
+void bitonic_step(float *restrict x, int j, int k, int n) {
+    ROWS for (int block = 0; block < n; block += 2 * j) {
+        int rises = !(block & k);
+#pragma omp simd
+        for (int i = block; i < block + j; i++) {
+            float a = x[i], b = x[i + j];
+            float low = a > b ? b : a, high = a > b ? a : b;
+            x[i] = rises ? low : high;
+            x[i + j] = rises ? high : low;
+        }
+    }
+}
+
+void shortest_paths_step(float *restrict d, int k, int n) {
+    ROWS for (int i = 0; i < n; i++) {
+        float by = d[(long)i * n + k];
+#pragma omp simd
+        for (int j = 0; j < n; j++) {
+            float other = by + d[(long)k * n + j], own = d[(long)i * n + j];
+            d[(long)i * n + j] = other < own ? other : own;
+        }
+    }
+}
+
+void nearest_centres(const float *restrict p, const float *restrict centres, u32 *restrict y, int n) {
+    EACH for (int i = 0; i < n; i++) {
+        float best = 1e30f;
+        u32 at = 0;
+        for (int c = 0; c < 16; c++) {
+            float total = 0;
+            for (int k = 0; k < 4; k++) {
+                float difference = p[4 * i + k] - centres[4 * c + k];
+                total += difference * difference;
+            }
+            at = total < best ? c : at;
+            best = total < best ? total : best;
+        }
+        y[i] = at;
+    }
+}
+
+void quantised_rows(const int8_t *restrict w, const float *restrict scale, const float *restrict x,
+                    float *restrict y, int n) {
+    ROWS for (int r = 0; r < n; r++) {
+        float s = 0;
+#pragma omp simd reduction(+ : s)
+        for (int k = 0; k < n; k++) s += w[(long)r * n + k] * x[k];
+        y[r] = s * scale[r];
+    }
+}
+
+void random_walks(float *restrict y, int n) {
+    EACH for (int i = 0; i < n; i++) {
+        u32 state = i * 747796405u + 2891336453u, inside = 0;
+        for (int k = 0; k < 64; k++) {
+            state = state * 1664525u + 1013904223u;
+            float a = (int)(state >> 8) * (1.0f / 16777216.0f);
+            state = state * 1664525u + 1013904223u;
+            float b = (int)(state >> 8) * (1.0f / 16777216.0f);
+            inside += a * a + b * b <= 1.0f;
+        }
+        y[i] = (int)inside * (4.0f / 64.0f);
+    }
+}
+
+void edges(const u8 *restrict x, u8 *restrict y, int n) {
+    ROWS for (int r = 1; r < n - 1; r++) {
+        const u8 *up = x + (long)(r - 1) * n, *here = up + n, *down = here + n;
+        u8 *out = y + (long)r * n;
+#pragma omp simd
+        for (int c = 1; c < n - 1; c++) {
+            short gx = up[c + 1] + 2 * here[c + 1] + down[c + 1] - up[c - 1] - 2 * here[c - 1] - down[c - 1];
+            short gy = down[c - 1] + 2 * down[c] + down[c + 1] - up[c - 1] - 2 * up[c] - up[c + 1];
+            short sum = (gx < 0 ? -gx : gx) + (gy < 0 ? -gy : gy);
+            out[c] = sum < 255 ? sum : 255;
+        }
+    }
+}
+
+void butterflies(float *restrict x, const float *restrict w, int half) {
+    int n = 1 << 21;
+    ROWS for (int block = 0; block < n / half; block++) {
+        float *a = x + 4l * block * half, *b = a + 2 * half;
+#pragma omp simd
+        for (int k = 0; k < half; k++) {
+            float tr = b[2 * k] * w[2 * k] - b[2 * k + 1] * w[2 * k + 1];
+            float ti = b[2 * k] * w[2 * k + 1] + b[2 * k + 1] * w[2 * k];
+            float ar = a[2 * k], ai = a[2 * k + 1];
+            a[2 * k] = ar + tr, a[2 * k + 1] = ai + ti;
+            b[2 * k] = ar - tr, b[2 * k + 1] = ai - ti;
+        }
+    }
+}
+
+void running_sums(const float *restrict x, float *restrict y, int n) {
+    ROWS for (int r = 0; r < n; r++) {
+        float s = 0;
+        for (int k = 0; k < n; k++) y[(long)r * n + k] = s += x[(long)r * n + k];
+    }
+}
+
+void reached(const u32 *restrict start, const u32 *restrict column, const u32 *restrict level, u32 *restrict y,
+             u32 now, int n) {
+    ROWS for (int v = 0; v < n; v++) {
+        u32 found = 0;
+        if (level[v] > now)
+            for (u32 k = start[v]; k < start[v + 1] && !found; k++) found = level[column[k]] == now;
+        y[v] = found;
+    }
+}
+
+void mixed(const u32 *restrict x, u32 *restrict y, int n) {
+    EACH for (int i = 0; i < n; i++) {
+        u32 h = x[i];
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; k++) {
+            h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
+            h = (h ^ (h >> 13)) * 0xC2B2AE35u + k;
+        }
+        y[i] = h ^ (h >> 16);
+    }
+}
+
+void heat(const double *restrict x, double *restrict y, int n) {
+    ROWS for (int r = 1; r < n - 1; r++) {
+        const double *here = x + (long)r * n, *up = here - n, *down = here + n;
+        double *out = y + (long)r * n;
+#pragma omp simd
+        for (int c = 1; c < n - 1; c++)
+            out[c] = here[c] + 0.1 * (here[c - 1] + here[c + 1] + up[c] + down[c] - 4.0 * here[c]);
+    }
+}
+
+void tiled_filter(const float *restrict x, const float *restrict w, float *restrict y, int n) {
+    EACH for (int i = 0; i < n; i++) {
+        float total = 0;
+#pragma GCC unroll 9
+        for (int k = 0; k < 9; k++) total += x[i + k] * w[k];
+        y[i] = total;
+    }
+}
+
+void found_words(const u8 *restrict text, const u8 *restrict word, u8 *restrict y, int n) {
+    EACH for (int i = 0; i < n - 7; i++) {
+        u8 same = 1;
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; k++) same &= text[i + k] == word[k];
+        y[i] = same;
+    }
+}
