@@ -43,6 +43,8 @@ fn reaches() {
   var p: Pair;
   p.xy = vec2u(1, 2);
   p.v.yz = p.xy;
+  p.xy.yx = p.xy;
+  p.xy.yx = p.xy.xy;
   let v = &p.v;
   (*v).xw = vec2u(8, 9);
   v.wx += vec2u(1, 2);

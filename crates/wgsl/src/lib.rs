@@ -32,6 +32,7 @@ mod flow;
 mod layout;
 mod math;
 mod memory;
+mod narrow;
 mod neighbours;
 mod overrides;
 mod place;
@@ -564,10 +565,12 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
                 return one(error.help("give parts of it names, by `let` or `alias`"));
             }
             let message = words::message(&error);
-            let at = match message.contains("too large") {
-                true => lines.span_or(span, lines.longest_array()),
-                false => lines.span_or(span, None),
+            let place = match message.contains("too large") {
+                true => lines.longest_array(),
+                false if span.is_defined() => None,
+                false => place_of(lines.as_naga_knows(), error.message()),
             };
+            let at = lines.span_or(span, place);
             let mut diagnostic = Diagnostic::error(Rule::Syntax, at, &*message)
                 .labelled(words::abstract_types(label));
             for (span, label) in labels {
@@ -626,6 +629,18 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             }
         })?;
     Ok((module, info))
+}
+
+/// Where something is wrong that naga gives no place for.
+fn place_of(text: &str, message: &str) -> Option<naga::Span> {
+    let says = |text: &str| {
+        let mut options = Options::new();
+        options.capabilities = Capabilities::all();
+        let read = Frontend::new_with_options(options).parse(text);
+        read.is_err_and(|error| error.message() == message)
+    };
+    let found = narrow::statement(text, &says)?;
+    Some(naga::Span::new(found.start as u32, found.end as u32))
 }
 
 /// Whether a name is declared again in the `continuing` of the block that has it already.

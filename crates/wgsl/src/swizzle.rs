@@ -48,6 +48,8 @@ pub(crate) struct Swizzle {
     way: Way,
     /// Whether the other way was taken before.
     turned: bool,
+    /// By its last name only, if those before may be members.
+    alone: Option<Box<Swizzle>>,
 }
 
 /// What the value is called, with the number of its components.
@@ -113,10 +115,28 @@ fn of(code: &str, target: &str, operator: &str, behind: usize) -> Option<Swizzle
             _no_swizzle => break,
         }
     }
+    // What lies further in counts through what is around it, unless that is a member.
+    let alone = with(code, target, operator, behind, &names[..names.len().min(1)]);
+    match with(code, target, operator, behind, &names) {
+        Some(through) if alone.as_ref() != Some(&through) => Some(Swizzle {
+            alone: alone.map(Box::new),
+            ..through
+        }),
+        _one => alone,
+    }
+}
+
+/// The assignment by as many of these names as can be, of which the last is the first.
+fn with(
+    code: &str,
+    target: &str,
+    operator: &str,
+    behind: usize,
+    names: &[(&str, Vec<usize>)],
+) -> Option<Swizzle> {
     let (last, mut numbers) = names.first().cloned()?;
     let mut end = target[..target.len() - last.len()].trim_end().len() - 1;
     let mut used = vec![last.to_string()];
-    // What lies further in counts through those, unless it is a member of its own.
     for (name, inner) in &names[1..] {
         let through: Option<Vec<usize>> = numbers.iter().map(|n| inner.get(*n).copied()).collect();
         let Some(through) = through.filter(|_| inner.len() > 1) else {
@@ -158,6 +178,7 @@ fn of(code: &str, target: &str, operator: &str, behind: usize) -> Option<Swizzle
         value,
         way,
         turned: false,
+        alone: None,
     })
 }
 
@@ -223,6 +244,10 @@ impl Swizzle {
 
     /// Takes the other way, if there is one and it was not taken before.
     pub fn turn(&mut self) -> bool {
+        if let Some(alone) = self.alone.take() {
+            *self = *alone;
+            return true;
+        }
         if self.turned || !self.operator.is_empty() || self.count() == 1 {
             return false;
         }

@@ -13,8 +13,8 @@ use naga::valid::{
     VaryingError,
 };
 use naga::{
-    AddressSpace, Expression, Function, GlobalVariable, Handle, ImageDimension, Module, Scalar,
-    Span, Statement, StorageAccess, Type, TypeInner, UnaryOperator, VectorSize,
+    AddressSpace, BinaryOperator, Expression, Function, GlobalVariable, Handle, ImageDimension,
+    Module, Scalar, Span, Statement, StorageAccess, Type, TypeInner, UnaryOperator, VectorSize,
 };
 
 use crate::enable::language_extensions;
@@ -90,16 +90,73 @@ pub(crate) fn diagnostic(
 /// The language extension of the standard that is not supported.
 const BUFFER_VIEW: &str = "`buffer_view`";
 
+/// The operators that naga may say to have operands that do not fit.
+const OPERATORS: [BinaryOperator; 18] = [
+    BinaryOperator::Add,
+    BinaryOperator::Subtract,
+    BinaryOperator::Multiply,
+    BinaryOperator::Divide,
+    BinaryOperator::Modulo,
+    BinaryOperator::Equal,
+    BinaryOperator::NotEqual,
+    BinaryOperator::Less,
+    BinaryOperator::LessEqual,
+    BinaryOperator::Greater,
+    BinaryOperator::GreaterEqual,
+    BinaryOperator::And,
+    BinaryOperator::ExclusiveOr,
+    BinaryOperator::InclusiveOr,
+    BinaryOperator::LogicalAnd,
+    BinaryOperator::LogicalOr,
+    BinaryOperator::ShiftLeft,
+    BinaryOperator::ShiftRight,
+];
+
 /// What naga says of a text that it does not read.
 pub(crate) fn message(error: &ParseError) -> String {
     let message = error.message();
     if message.contains("unknown language extension") && message.contains(BUFFER_VIEW) {
         return format!("the language extension {BUFFER_VIEW} is not supported");
     }
+    if let Some(operands) = message.strip_prefix("Incompatible operands: ")
+        && let Some((name, types)) = operands.split_once('(')
+        && let Some(op) = OPERATORS.iter().find(|op| format!("{op:?}") == name)
+    {
+        let types = types.trim_end_matches(')').split(", ");
+        let named = |ty: &str| match ty {
+            "_" => "another type".to_string(),
+            ty => format!("`{ty}`"),
+        };
+        let types: Vec<String> = types.map(named).collect();
+        return format!(
+            "`{}` cannot be of {}",
+            binary_operation_str(*op),
+            types.join(" and ")
+        );
+    }
+    for (begins, is) in [
+        ("Invalid access into", "this has no such element or member"),
+        (
+            "Invalid sub-access into",
+            "this has no such element or member",
+        ),
+        ("Invalid scalar [", "a scalar is expected here"),
+        ("Invalid vector [", "a vector is expected here"),
+        ("Invalid pointer [", "a pointer is expected here"),
+        ("Invalid image [", "a texture is expected here"),
+    ] {
+        if message.starts_with(begins) {
+            return is.to_string();
+        }
+    }
     let message = message.replace(
         "unknown language extension",
         "there is no language extension",
     );
+    let message = match message.split_once(" for expression [") {
+        Some((said, _)) => said.to_string(),
+        None => message,
+    };
     abstract_types(&message)
 }
 

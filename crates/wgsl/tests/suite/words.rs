@@ -136,6 +136,11 @@ fn operators_and_indices_are_named_with_their_types() {
             "two cases of this `switch` are for 1",
         ),
         (
+            "y[0] = u32(y[0] && true);",
+            "`&&` cannot be of `u32` and another type",
+        ),
+        ("y[0] = u32(scale[5]);", "Index 5 is out of bounds"),
+        (
             "return 1u;",
             "`1u` has type `u32`, and `main` returns nothing",
         ),
