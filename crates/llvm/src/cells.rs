@@ -42,7 +42,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     pub fn cells_of(&mut self, value: Value) -> Cells<'c> {
-        let class = self.classes().of(value);
+        let class = self.class_of(value);
         self.cells(
             self.lowered_types(self.analysis.kernel.ty(value), class),
             class,

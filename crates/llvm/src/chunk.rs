@@ -91,7 +91,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             self.shared.values.insert(value, parts);
             return;
         }
-        let class = self.classes().of(value);
+        let class = self.class_of(value);
         let parts = if class == Class::Uniform && !parts.is_uniform() {
             self.make_uniform(&parts, mask)
         } else if class == Class::BY_VECTOR && self.shape.linear {

@@ -232,7 +232,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     fn yield_classes(&self, insts: &[Inst]) -> Vec<Class> {
         match insts.last().map(|i| &i.kind) {
-            Some(InstKind::Yield(values)) => values.iter().map(|v| self.classes().of(*v)).collect(),
+            Some(InstKind::Yield(values)) => values.iter().map(|v| self.class_of(*v)).collect(),
             _yields_nothing => Vec::new(),
         }
     }
@@ -284,7 +284,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         };
         let may_deactivate_lanes = inst.exits().any();
         let parts = self.get(*condition);
-        if parts.is_uniform() && self.classes().of(*condition) == Class::Uniform {
+        if parts.is_uniform() && self.class_of(*condition) == Class::Uniform {
             let Part::Scalar(condition) = parts.part(0, 0) else {
                 unreachable!("a value of the chunk");
             };
@@ -383,7 +383,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         };
         match (op, args, when) {
             (Op::Or, [a, b], true) | (Op::And, [a, b], false) => {
-                let same = |v: Value| self.classes().of(v) == Class::Uniform;
+                let same = |v: Value| self.class_of(v) == Class::Uniform;
                 match (same(*a), same(*b)) {
                     (true, false) => Some((*a, *b, when)),
                     (false, true) => Some((*b, *a, when)),
@@ -475,7 +475,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let falls = self.sequence(&then.insts, Mask::All);
         let falls = falls.expect("a way that goes on");
         for (result, parts) in inst.results.iter().zip(&falls.values) {
-            let class = self.classes().of(*result);
+            let class = self.class_of(*result);
             let parts = self.raise(&self.lower(parts, class), class);
             self.define(*result, parts, &Mask::All);
         }
@@ -503,7 +503,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.e.branch_if(off, apart, whole);
             }
         }
-        let classes: Vec<Class> = inst.results.iter().map(|r| self.classes().of(*r)).collect();
+        let classes: Vec<Class> = inst.results.iter().map(|r| self.class_of(*r)).collect();
         let mut incoming: Vec<(Vec<BasicValueEnum<'c>>, BasicBlock<'c>)> = Vec::new();
         for block in [whole, apart] {
             self.e.go(block);
@@ -575,7 +575,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let join = self.e.block("join");
         self.e
             .branch_if(condition.into_int_value(), blocks[0], blocks[1]);
-        let classes: Vec<Class> = inst.results.iter().map(|r| self.classes().of(*r)).collect();
+        let classes: Vec<Class> = inst.results.iter().map(|r| self.class_of(*r)).collect();
         // The pieces of the results and the mask of each side that reaches the join; the pieces are
         // `None` where no lane does, though control does.
         let mut incoming: Vec<(Option<Vec<BasicValueEnum<'c>>>, BasicBlock<'c>)> = Vec::new();

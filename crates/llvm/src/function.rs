@@ -11,7 +11,8 @@ use std::collections::HashMap;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
-use invar_codegen::analysis::lanes::{Classes, Shape};
+use invar_codegen::analysis::lanes::{Class, Classes, Shape};
+use invar_ir::inst::Value;
 use invar_ir::{Diagnostic, Inst};
 
 use crate::analysis::Analysis;
@@ -131,6 +132,20 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         } else {
             &self.analysis.slow
         }
+    }
+
+    /// How a value differs over what code is being made for.
+    pub fn class_of(&self, value: Value) -> Class {
+        match self.chunk.as_ref() {
+            Some(chunk) if chunk.one_lane => Class::Uniform,
+            _whole => self.classes().of(value),
+        }
+    }
+
+    /// Whether lanes leave a loop at different times.
+    pub fn is_masked(&self, inst: &Inst) -> bool {
+        let one_lane = self.chunk.as_ref().is_some_and(|chunk| chunk.one_lane);
+        !one_lane && self.classes().is_masked(inst)
     }
 
     /// Whether the code that is being made is for the chunks that are not full, while another is for those

@@ -7,7 +7,7 @@
 //! What the loop takes of all lanes lies in arrays meanwhile, an element for each lane, and what it gives is put there.
 //! While code is made for one lane every value is one for the chunk.
 //!
-//! Deliberately absent: the loop itself (`loops.rs`); rounds with branches, loops or effects of their own.
+//! Deliberately absent: the loop itself (`loops.rs`); rounds with loops or effects of their own.
 
 use std::collections::HashSet;
 
@@ -55,27 +55,38 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Type::Scalar(scalar) => scalar != Scalar::Bool,
             _other => false,
         };
+        if self.chunk_ref().one_lane {
+            return false;
+        }
         let classes = self.classes();
         let index = body.params[0];
         let moves = |inst: &Inst| match &inst.kind {
             InstKind::Load(place) => self.goes_on_with(place.index, index),
             _other => false,
         };
-        let is_plain = |inst: &Inst| match &inst.kind {
+        classes.is_masked(inst)
+            && classes.of(*lower) == Class::Varying
+            && body.insts.iter().any(moves)
+            && self.is_plain(body)
+            && body.params.iter().chain(init).all(is_number)
+            && self.taken(inst, body).iter().all(is_number)
+    }
+
+    /// Whether a region does nothing but to compute, to load numbers and to leave a loop early.
+    fn is_plain(&self, region: &Region) -> bool {
+        region.insts.iter().all(|inst| match &inst.kind {
             InstKind::Load(place) => {
                 let global = self.launch.objects[&place.memory].thread.is_none();
                 place.width == Width::One && place.path.is_empty() && global
             }
-            InstKind::Yield(_) | InstKind::Const(_) => true,
+            InstKind::Yield(_) | InstKind::Break(_) | InstKind::Continue(_) => true,
+            InstKind::Const(_) => true,
             InstKind::Op { .. } => inst.kind.is_removable() && inst.kind.is_of_one_thread(),
+            InstKind::If {
+                then, otherwise, ..
+            } => self.is_plain(then) && self.is_plain(otherwise),
             _other => false,
-        };
-        classes.is_masked(inst)
-            && classes.of(*lower) == Class::Varying
-            && body.insts.iter().any(moves)
-            && body.insts.iter().all(is_plain)
-            && body.params.iter().chain(init).all(is_number)
-            && self.taken(inst, body).iter().all(is_number)
+        })
     }
 
     /// Whether a place lies as far behind another in every lane.
@@ -87,18 +98,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// What a loop takes from outside, that lanes may have different values of.
     fn taken(&self, inst: &Inst, body: &Region) -> Vec<Value> {
-        let mut own: HashSet<Value> = body.params.iter().copied().collect();
+        let mut own = HashSet::new();
+        let mut used = Vec::new();
+        inst.kind.for_each_use(|v| used.push(v));
+        walk(body, &mut own, &mut used);
         let mut taken = Vec::new();
-        let mut take = |value: Value, own: &HashSet<Value>| {
-            let varies = self.known(value).is_none_or(|parts| !parts.is_uniform());
-            if varies && !own.contains(&value) && !taken.contains(&value) {
+        for value in used {
+            let varies = || self.known(value).is_none_or(|parts| !parts.is_uniform());
+            if !own.contains(&value) && !taken.contains(&value) && varies() {
                 taken.push(value);
             }
-        };
-        inst.kind.for_each_use(|v| take(v, &own));
-        for inner in &body.insts {
-            inner.kind.for_each_use(|v| take(v, &own));
-            own.extend(inner.results.iter().copied());
         }
         taken
     }
@@ -207,6 +216,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             outside.push((value, parts));
         }
         self.chunk().divergence += 1;
+        self.chunk().one_lane = true;
         LaneLoop {
             lane,
             variable,
@@ -225,6 +235,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Ends a loop over the lanes.
     pub fn end_lanes(&mut self, lanes: LaneLoop<'c>) {
         self.chunk().divergence -= 1;
+        self.chunk().one_lane = false;
         self.e.branch(lanes.next);
         self.e.go(lanes.next);
         let following = self.e.add(lanes.lane, self.e.i32(1));
@@ -237,5 +248,17 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let word = self.e.context.i32_type().into();
         self.free_cell(lanes.variable, word);
         self.chunk().values.extend(lanes.outside);
+    }
+}
+
+/// The values that a region defines, and those that it uses.
+fn walk(region: &Region, own: &mut HashSet<Value>, used: &mut Vec<Value>) {
+    own.extend(&region.params);
+    for inst in &region.insts {
+        inst.kind.for_each_use(|v| used.push(v));
+        own.extend(&inst.results);
+        for inner in inst.kind.regions() {
+            walk(inner, own, used);
+        }
     }
 }

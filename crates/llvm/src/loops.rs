@@ -140,7 +140,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let InstKind::Loop { init, body } = &inst.kind else {
             unreachable!("a `loop`");
         };
-        let masked = self.classes().is_masked(inst);
+        let masked = self.is_masked(inst);
         let frame = self.frame(inst, body, masked);
         let (carried, results) = (frame.carried.clone(), frame.results.clone());
         let (masks, exit) = (frame.masks.clone(), frame.exit);
@@ -191,7 +191,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         else {
             unreachable!("a `for`");
         };
-        let masked = self.classes().is_masked(inst);
+        let masked = self.is_masked(inst);
         let frame = self.frame(inst, body, masked);
         let (carried, results) = (frame.carried.clone(), frame.results.clone());
         let (masks, exit, next) = (frame.masks.clone(), frame.exit, frame.next);

@@ -645,7 +645,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let plain = t.components == 1 && t.dynamic.is_empty() && !t.never;
             varies && plain && t.object.thread.is_none()
         };
-        let varies = self.classes().of(load.results[0]) == Class::Varying;
+        let varies = self.class_of(load.results[0]) == Class::Varying;
         let streams = self.launch.streams.contains_key(&place.memory);
         if !varies || streams || !simple(&source) || !simple(&target) {
             let parts = self.load(load, from, mask);

@@ -212,6 +212,8 @@ pub(crate) struct Chunk<'c> {
     pub end: BasicBlock<'c>,
     /// How many divergent ifs and masked loops are around.
     pub divergence: u32,
+    /// The code is for one lane, of which everything is known that it takes.
+    pub one_lane: bool,
     /// How many ifs around have their code made twice, this for chunks of which all lanes take them.
     pub twice: u32,
     pub frames: Vec<Frame<'c>>,

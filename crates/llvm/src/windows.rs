@@ -252,7 +252,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether a float became an integer on the way from the threads' positions to a value; nothing where something
     /// else than positions differs from lane to lane.
     fn comes_of_floats(&self, value: Value, seen: &mut HashSet<Value>) -> Option<bool> {
-        if !matches!(self.classes().of(value), Class::Varying) || !seen.insert(value) {
+        if !matches!(self.class_of(value), Class::Varying) || !seen.insert(value) {
             return Some(false);
         }
         let (op, args) = self.op_of(value)?;
