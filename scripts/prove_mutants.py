@@ -597,8 +597,8 @@ MUTANTS = [
     ("tables-hold-less", LOADS,
      "values().max()?.max(0)))", "values().max()?.max(0) - i128::from(BROKEN)))"),
     ("tables-hold-their-places", LOADS,
-     "Some(Formula::any([elsewhere, Formula::eq(&loaded.form, &value)?]))",
-     "Some(Formula::any([elsewhere, Formula::eq(&loaded.form, if BROKEN { &place } else { &value })?]))"),
+     "Formula::eq(&loaded.form, &value)?,",
+     "Formula::eq(&loaded.form, if BROKEN { &place } else { &value })?,"),
     # Conditions, and what is allowed and required.
     ("loads-are-allowed-as-stores-are", PROVE,
      "AccessMode::Read => kernel.allow_out_of_bounds_loads,",
