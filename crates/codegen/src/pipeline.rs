@@ -114,6 +114,7 @@ pub const OPTIMISATION: &[&str] = &[
     "if-convert",
     "cse",
     "interior",
+    "aligned",
     "lines",
     "fold",
     "narrow",

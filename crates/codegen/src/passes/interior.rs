@@ -74,7 +74,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 }
 
 /// Whether its threads meet no others. What begins an array stays where it is: a copy would be another one.
-fn runs_alone(kernel: &Kernel) -> bool {
+pub(super) fn runs_alone(kernel: &Kernel) -> bool {
     let mut alone = true;
     kernel.for_each_inst(&mut |inst| {
         alone &= inst.kind.meets().is_none() && !matches!(inst.kind, InstKind::Alloc(_));
@@ -348,7 +348,7 @@ fn accesses(region: &Region) -> bool {
 }
 
 /// The numbers that a kernel is given.
-fn params(kernel: &Kernel) -> HashSet<Value> {
+pub(super) fn params(kernel: &Kernel) -> HashSet<Value> {
     let scalars = kernel.params.iter().filter_map(|param| match &param.kind {
         ParamKind::Scalar { value } => Some(*value),
         _memory => None,
@@ -374,7 +374,7 @@ fn indices(kernel: &Kernel) -> Vec<Value> {
 }
 
 /// The values from which operations compute indices.
-fn needed(kernel: &Kernel) -> HashSet<Value> {
+pub(super) fn needed(kernel: &Kernel) -> HashSet<Value> {
     let definitions = definitions(kernel);
     let mut needed: HashSet<Value> = HashSet::new();
     let mut open = indices(kernel);
@@ -958,7 +958,7 @@ impl Make {
 }
 
 /// An `if` that gives nothing.
-fn choice(condition: Value, then: Vec<Inst>, otherwise: Vec<Inst>, span: Span) -> Inst {
+pub(super) fn choice(condition: Value, then: Vec<Inst>, otherwise: Vec<Inst>, span: Span) -> Inst {
     let region = |mut insts: Vec<Inst>| {
         insts.push(Inst {
             kind: InstKind::Yield(Values::new()),

@@ -12,6 +12,7 @@
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
+mod aligned;
 pub mod coarsen;
 pub(crate) mod common;
 pub(crate) mod copies;
@@ -121,6 +122,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "interior",
         run: |_, kernel, _| interior::run(kernel),
+    },
+    Pass {
+        name: "aligned",
+        run: |_, kernel, _| aligned::run(kernel),
     },
     Pass {
         name: "lines",
