@@ -270,7 +270,7 @@ impl<'a> Translator<'a> {
             Operand::Parts(parts) => {
                 let mut all = Vec::new();
                 for (number, part) in parts.iter().enumerate() {
-                    all.push((vec![number as u32], self.operand(part)?));
+                    put_in(&mut all, &[number as u32], self.operand(part)?);
                 }
                 Val::Parts(all)
             }
@@ -978,9 +978,15 @@ impl<'a> Translator<'a> {
             return Ok(part.clone());
         }
         let inside: Vec<_> = parts
-            .into_iter()
-            .filter_map(|(at, part)| Some((at.strip_prefix(path)?.to_vec(), part)))
+            .iter()
+            .filter_map(|(at, part)| Some((at.strip_prefix(path)?.to_vec(), part.clone())))
             .collect();
+        // What has no value has none in any part.
+        let is_nothing =
+            |(at, part): &(Vec<u32>, Val)| *part == Val::Undefined && path.starts_with(at);
+        if inside.is_empty() && parts.iter().any(is_nothing) {
+            return Ok(Val::Undefined);
+        }
         if inside.is_empty() && inst.ty != foreign::Type::Aggregate {
             let ty = self.value_type(inst.ty)?;
             return Ok(Val::One(self.zero(ty)?));
@@ -995,16 +1001,22 @@ impl<'a> Translator<'a> {
             Val::Parts(parts) => parts,
             _nothing_yet => Vec::new(),
         };
-        parts.retain(|(at, _)| !at.starts_with(path));
-        match self.operand(&inst.operands[1])? {
-            Val::Parts(inside) => {
-                for (at, part) in inside {
-                    parts.push(([path, &at].concat(), part));
-                }
-            }
-            part => parts.push((path.to_vec(), part)),
-        }
+        // A part of what had no value has one now.
+        let is_nothing = |at: &[u32], part: &Val| *part == Val::Undefined && path.starts_with(at);
+        parts.retain(|(at, part)| !at.starts_with(path) && !is_nothing(at, part));
+        put_in(&mut parts, path, self.operand(&inst.operands[1])?);
         Ok(Val::Parts(parts))
+    }
+}
+
+/// Puts a value where an aggregate has it; of one that is itself an aggregate each part.
+fn put_in(parts: &mut Vec<(Vec<u32>, Val)>, path: &[u32], value: Val) {
+    match value {
+        Val::Parts(inside) => {
+            let inside = inside.into_iter();
+            parts.extend(inside.map(|(at, part)| ([path, &at].concat(), part)));
+        }
+        part => parts.push((path.to_vec(), part)),
     }
 }
 

@@ -314,6 +314,11 @@ impl Reader<'_> {
                 let parts = (0..count).map(|i| self.operand(LLVMGetOperand(value, i)));
                 return Operand::Parts(parts.collect());
             }
+            if !LLVMIsAConstantDataArray(value).is_null() {
+                let count = LLVMGetArrayLength2(LLVMTypeOf(value)) as c_uint;
+                let parts = (0..count).map(|i| self.operand(LLVMGetAggregateElement(value, i)));
+                return Operand::Parts(parts.collect());
+            }
             Operand::Other("a constant of an unusual form".to_string())
         }
     }
