@@ -13,3 +13,13 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 // run: @main(a = [7, -7, 5, -2147483648, 0, 9, 1, -9], b = [2, 2, 0, -1, 0, -4, 1, 0],
 //   quotient = zeros(8), remainder = zeros(8)) groups(1)
 //   -> quotient == [3, -3, 5, -2147483648, 0, -2, 1, -9], remainder == [1, -1, 0, 0, 0, 1, 0, 0]
+
+@compute @workgroup_size(1)
+fn by_a_let() {
+  let zero = 0;
+  quotient[0] = a[0] / zero;
+  let parts = vec2i(8, 9) / vec2i(2, zero);
+  quotient[1] = parts.x + 10 * parts.y;
+  remainder[0] = (vec3i(5) % zero).z;
+}
+// run: @by_a_let(a = [7], quotient = zeros(2), remainder = zeros(1)) groups(1) -> quotient == [7, 94], remainder == [0]

@@ -4,16 +4,17 @@
 //! function may end in a loop that nothing but a `return` leaves; naga asks for a value behind it. A uniform is laid
 //! out as what is in storage (`uniform_buffer_standard_layout`), and an immediate may hold `f16`, which naga takes in
 //! storage only. Entry points have the builtins of `linear_indexing`, and those of subgroups also where a workgroup has
-//! more than one dimension. What naga checks instead is the module in which the lane is converted, such an end gives
-//! zero, such a variable is in storage, and such a parameter of an entry point is zero. Expressions come at the end of
+//! more than one dimension. A `let` that is zero is no constant, and may be divided by. What naga checks instead is the module in which the lane is converted, such an end gives
+//! zero, such a variable is in storage, such a parameter of an entry point is zero, and such a division is a sum. Expressions come at the end of
 //! their functions and no other moves, so that what naga finds out of each holds for the module as it was read.
 
 use naga::front::Typifier;
 use naga::proc::ResolveContext;
 use naga::{
-    AddressSpace, ArraySize, Binding, Block, BuiltIn, EntryPoint, Expression, Function,
-    FunctionArgument, GatherMode, GlobalVariable, Handle, Module, Range, ResourceBinding, Scalar,
-    ScalarKind, ShaderStage, Span, Statement, StorageAccess, Type, TypeInner, VectorSize,
+    AddressSpace, ArraySize, BinaryOperator, Binding, Block, BuiltIn, EntryPoint, Expression,
+    Function, FunctionArgument, GatherMode, GlobalVariable, Handle, Literal, Module, Range,
+    ResourceBinding, Scalar, ScalarKind, ShaderStage, Span, Statement, StorageAccess, Type,
+    TypeInner, VectorSize,
 };
 
 use crate::enable::linear_index;
@@ -78,7 +79,13 @@ pub(crate) fn without(shader: &Module, linear: bool) -> Option<Module> {
     let unchecked: Vec<Vec<bool>> = shader.entry_points.iter().map(unchecked).collect();
     if moves.is_empty()
         && !unchecked.iter().flatten().any(|unchecked| *unchecked)
-        && !all.any(|f| gathers(&f.body) || (f.result.is_some() && endless(&f.body)))
+        && !all.any(|f| {
+            gathers(&f.body)
+                || (f.result.is_some() && endless(&f.body))
+                || f.expressions
+                    .iter()
+                    .any(|(_, e)| divides_by_named_zero(f, e))
+        })
     {
         return None;
     }
@@ -100,9 +107,11 @@ pub(crate) fn without(shader: &Module, linear: bool) -> Option<Module> {
     for (_, function) in module.functions.iter_mut() {
         with_unsigned_lanes(shader, function);
         with_values_at_ends(function);
+        without_zeros(function);
     }
     for point in &mut module.entry_points {
         with_unsigned_lanes(shader, &mut point.function);
+        without_zeros(&mut point.function);
     }
     Some(module)
 }
@@ -210,6 +219,47 @@ fn without_parameters(function: &mut Function, unchecked: &[bool]) {
     function
         .arguments
         .retain(|_| unchecked.next() != Some(&true));
+}
+
+/// Whether a division is by a `let` that is zero, which is no constant of the standard's.
+fn divides_by_named_zero(function: &Function, expression: &Expression) -> bool {
+    let Expression::Binary {
+        op: BinaryOperator::Divide | BinaryOperator::Modulo,
+        right,
+        ..
+    } = expression
+    else {
+        return false;
+    };
+    has_zero(function, *right, false)
+}
+
+/// Whether a zero is in a value of which a `let` is the name, or of the part.
+fn has_zero(function: &Function, handle: Handle<Expression>, is_named: bool) -> bool {
+    let is_named = is_named || function.named_expressions.contains_key(&handle);
+    match &function.expressions[handle] {
+        Expression::Literal(Literal::I32(0) | Literal::U32(0)) | Expression::ZeroValue(_) => {
+            is_named
+        }
+        Expression::Splat { value, .. } => has_zero(function, *value, is_named),
+        Expression::Compose { components, .. } => {
+            let mut parts = components.iter();
+            parts.any(|part| has_zero(function, *part, is_named))
+        }
+        _another => false,
+    }
+}
+
+/// Has sums, which are of the same types, where divisions are by such zeros.
+fn without_zeros(function: &mut Function) {
+    let by_zero =
+        |(handle, e): (_, &Expression)| divides_by_named_zero(function, e).then_some(handle);
+    let all: Vec<Handle<Expression>> = function.expressions.iter().filter_map(by_zero).collect();
+    for handle in all {
+        if let Expression::Binary { op, .. } = &mut function.expressions[handle] {
+            *op = BinaryOperator::Add;
+        }
+    }
 }
 
 fn with_values_at_ends(function: &mut Function) {
