@@ -2,6 +2,7 @@
 enable f16;
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
 @group(0) @binding(1) var<storage, read_write> f: array<f32>;
+@group(0) @binding(2) var<storage, read_write> z: array<vec2u>;
 var<private> calls = 0u;
 
 fn pair() -> vec2<f16> {
@@ -24,3 +25,12 @@ fn main() {
 }
 // run: @main(y = [0, 0, 0, 0, 7, 0], f = [1, 0, 0]) groups(1)
 //   -> y == [1073757184, 1140867584, 3221240832, 1065353223, 7, 1], f == [1, 0.0078125, 4]
+
+@compute @workgroup_size(1)
+fn parts() {
+  var v = bitcast<vec4h>(z[0]);
+  v.xy = bitcast<vec2h>(z[0].x).yx;
+  z[1].yx = bitcast<vec2u>(v);
+}
+// run: @parts(z = [1073757184, 1140867584, 0, 0]) groups(1)
+//   -> z == [1073757184, 1140867584, 1140867584, 1006649344]

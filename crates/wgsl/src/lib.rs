@@ -673,7 +673,17 @@ fn rewritten(text: &str, wrong: Wrong, deepest: naga::Span) -> Result<Read, Wron
         Ok(read) => return Ok(read),
         Err(still) => still,
     };
-    with_halves(text, &swizzles, deepest).ok_or(wrong)
+    if let Some(read) = with_halves(text, &swizzles, deepest) {
+        return Ok(read);
+    }
+    // Naga says one thing at a time, and may have begun with a bitcast.
+    let mut certain = swizzle::all(text);
+    certain.retain(|s| !s.may_be_member(text));
+    let read = match swizzles.is_empty() && !certain.is_empty() {
+        true => with_halves(text, &certain, deepest),
+        false => None,
+    };
+    read.ok_or(wrong)
 }
 
 /// What naga says of an assignment to several components.
@@ -693,13 +703,9 @@ fn with_swizzles(
     if !is_refused(&wrong) {
         return Err((wrong, Vec::new()));
     }
-    let is_member = |name: &String| {
-        let mut after = text.match_indices(name.as_str());
-        after.any(|(at, name)| text[at + name.len()..].trim_start().starts_with(':'))
-    };
     let mut all = swizzle::all(text);
     // Naga says which names of members are those of components.
-    let mut taken: Vec<bool> = all.iter().map(|s| !s.names.iter().any(is_member)).collect();
+    let mut taken: Vec<bool> = all.iter().map(|s| !s.may_be_member(text)).collect();
     let mut chosen = Vec::new();
     loop {
         let speaks_of = |s: &Swizzle| wrong.places.iter().any(|at| s.statement().contains(at));

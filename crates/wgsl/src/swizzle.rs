@@ -39,14 +39,14 @@ pub(crate) struct Swizzle {
     /// Where the names of components end.
     names_end: usize,
     /// Those names, of which a struct's member could be one.
-    pub names: Vec<String>,
+    names: Vec<String>,
     /// The components of the vector, as `xyzw`.
     components: String,
     /// Of `+=` the `+`.
     operator: String,
     value: Range<usize>,
     way: Way,
-    /// Whether the other way was taken before.
+    /// Whether the other way was taken before, or there is none: a value with a `bitcast` has a type.
     turned: bool,
     /// By its last name only, if those before may be members.
     alone: Option<Box<Swizzle>>,
@@ -163,6 +163,7 @@ fn with(
     let length = length(value)?;
     let value = from..from + code[from..from + length].trim_end().len();
     let is_plain = is_constant(&code[value.clone()]);
+    let has_cast = code[value.clone()].contains("bitcast");
     let way = if is_plain && operator.is_empty() {
         Way::Repeated
     } else {
@@ -177,7 +178,7 @@ fn with(
         operator: operator.to_string(),
         value,
         way,
-        turned: false,
+        turned: has_cast,
         alone: None,
     })
 }
@@ -230,6 +231,14 @@ impl Swizzle {
     /// The whole assignment.
     pub fn statement(&self) -> Range<usize> {
         self.vector.start..self.value.end
+    }
+
+    /// Whether a struct of the text may have a member of one of its names.
+    pub fn may_be_member(&self, text: &str) -> bool {
+        self.names.iter().any(|name| {
+            let mut all = text.match_indices(name.as_str());
+            all.any(|(at, name)| text[at + name.len()..].trim_start().starts_with(':'))
+        })
     }
 
     /// How many components it gives values to.
