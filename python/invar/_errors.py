@@ -141,7 +141,7 @@ def findings_of(text):
 
 
 def _calls_of(one):
-    return tuple((call["function"], call["file"], call["line"]) for call in one["calls"])
+    return tuple((call["function"], call["file"], call["line"]) for call in one.get("calls", ()))
 
 
 def reported(e, kind):
