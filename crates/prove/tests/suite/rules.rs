@@ -77,6 +77,18 @@ fn conditions_are_those_that_are_printed() {
     let report = inferred(shifted);
     assert_eq!(report.verdict, Verdict::Proved);
     assert_ne!(report.texts, ["grid.x <= length(x)"]);
+    let behind =
+        "kernel @k(%x: device read u32, %n: u32) requires(%n <= 2147483647, grid.x <= 2147483646) {
+        %i = thread_position_in_grid x
+        %one = const u32 1
+        %at = add %i, %n
+        %next = add %at, %one
+        %v = load %x[%at]
+        %w = load %x[%next]
+    }";
+    let report = inferred(behind);
+    let first = ["grid.x + n <= length(x)"];
+    assert!(report.verdict != Verdict::Proved || report.texts != first);
     let tile = "kernel @k(%y: device write u32) {
         %tile = alloc thread u32[16]
         %t = thread_position_in_threadgroup x
