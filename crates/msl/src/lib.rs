@@ -244,13 +244,17 @@ impl Library {
         let names = shares::kernels(&compiled.ir, asked, &mut |name, function| {
             let before = module.clone();
             let translated = match function {
-                Ok(function) => self.kernel(
-                    mem::take(&mut module),
-                    name,
-                    &function,
-                    compiled,
-                    &mut calls,
-                ),
+                Ok(function) => {
+                    let mut function = function;
+                    objects::one_place(&mut function);
+                    self.kernel(
+                        mem::take(&mut module),
+                        name,
+                        &function,
+                        compiled,
+                        &mut calls,
+                    )
+                }
                 Err(loops) => Err((one(too_many_loops(name, loops)), Vec::new())),
             };
             match translated {

@@ -51,6 +51,39 @@ pub(crate) struct Objects {
     fields_of: HashMap<usize, Vec<usize>>,
 }
 
+/// Lets what is read through a phi of addresses, all of which are one place that is known, be read there: a loop hands on
+/// the address of a bound that is loaded in it and behind it.
+pub(crate) fn one_place(f: &mut Function) {
+    let is_place = |at: usize| {
+        let inst = &f.insts[at];
+        let is_fixed = matches!(&inst.kind, Kind::Offset(_, scales) if scales.is_empty());
+        let base = inst.operands.first();
+        is_fixed && matches!(base, Some(Operand::Param(_) | Operand::Global(..)))
+    };
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    for (phi, inst) in f.insts.iter().enumerate() {
+        if !matches!(inst.kind, Kind::Phi(_)) || inst.ty != Type::Pointer {
+            continue;
+        }
+        let mut others = inst.operands.iter().filter(|o| **o != Operand::Inst(phi));
+        if let Some(Operand::Inst(first)) = others.next()
+            && others.all(|other| *other == Operand::Inst(*first))
+        {
+            let place = places.get(first).copied().unwrap_or(*first);
+            if is_place(place) {
+                places.insert(phi, place);
+            }
+        }
+    }
+    for operand in f.insts.iter_mut().flat_map(|inst| &mut inst.operands) {
+        if let Operand::Inst(phi) = operand
+            && let Some(place) = places.get(phi)
+        {
+            *operand = Operand::Inst(*place);
+        }
+    }
+}
+
 /// Whether a parameter is a texture or a sampler: a class of the headers that holds an address.
 pub(crate) fn is_handle(param: &Param) -> bool {
     param.debug.as_ref().is_some_and(fields::is_handle_type)

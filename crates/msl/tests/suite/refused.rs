@@ -573,3 +573,25 @@ fn errors_in_included_files_bring_these_along() {
     assert_eq!(&*file(all[1].span()).name, "outer.metal");
     assert_eq!(&*wrong.sources[0].name, "outer.metal");
 }
+
+/// A struct is one by its fields also where a loop and what is behind it load the same of them.
+#[test]
+fn fields_that_are_loaded_in_a_loop_and_behind_it_are_of_a_struct() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let library = Library {
+        name: "bounds.metal".to_string(),
+        text: "#include <metal_stdlib>\nusing namespace metal;\nstruct Sizes { int rows; int count; float scale; };\n\
+               kernel void k(constant Sizes &s [[buffer(0)]], device const float *x [[buffer(1)]], device float *y [[buffer(2)]],\n\
+               uint i [[thread_position_in_threadgroup]]) {\n\
+               float sum = 0;\n    for (int k = i; k < s.count; k += 32) sum += x[k];\n\
+               sum = simd_sum(sum) * s.scale;\n    for (int k = i; k < s.count; k += 32) y[k] = x[k] * sum;\n}\n"
+            .to_string(),
+        ..Library::default()
+    };
+    let kernels = library.kernels(None).expect("a kernel");
+    let text = kernels.module.to_string();
+    assert!(text.contains("%s: constant @Sizes"), "{text}");
+}
