@@ -503,38 +503,42 @@ fn is_true(condition: &Condition, number: &impl Fn(Number) -> u64) -> bool {
     }
 }
 
+/// The numbers of launches that random conditions are about.
+const NUMBERS: [Number; 12] = [
+    Number::Argument(0),
+    Number::Argument(1),
+    Number::Constant(0),
+    Number::Field(4, 1),
+    Number::Length(2),
+    Number::Length(3),
+    Number::Texels(5, Dim::X),
+    Number::Levels(5),
+    Number::Grid(Dim::X),
+    Number::Grid(Dim::Y),
+    Number::Groups(Dim::X),
+    Number::Groups(Dim::Z),
+];
+
+/// Values near which arithmetic ends.
+const EDGES: [u64; 14] = [
+    0,
+    1,
+    2,
+    3,
+    16,
+    255,
+    1 << 16,
+    (1 << 31) - 1,
+    1 << 31,
+    u32::MAX as u64,
+    1 << 32,
+    1 << 33,
+    1 << 62,
+    u64::MAX,
+];
+
 #[test]
 fn looks_at_random_conditions_agree_with_long_arithmetic() {
-    const NUMBERS: [Number; 12] = [
-        Number::Argument(0),
-        Number::Argument(1),
-        Number::Constant(0),
-        Number::Field(4, 1),
-        Number::Length(2),
-        Number::Length(3),
-        Number::Texels(5, Dim::X),
-        Number::Levels(5),
-        Number::Grid(Dim::X),
-        Number::Grid(Dim::Y),
-        Number::Groups(Dim::X),
-        Number::Groups(Dim::Z),
-    ];
-    const EDGES: [u64; 14] = [
-        0,
-        1,
-        2,
-        3,
-        16,
-        255,
-        1 << 16,
-        (1 << 31) - 1,
-        1 << 31,
-        u32::MAX as u64,
-        1 << 32,
-        1 << 33,
-        1 << 62,
-        u64::MAX,
-    ];
     let mut random = Random(27);
     let any = |random: &mut Random, of: &[u64]| of[random.below(of.len() as u64) as usize];
     let term = |random: &mut Random, most: u64| {
