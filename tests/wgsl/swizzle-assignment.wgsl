@@ -55,7 +55,7 @@ fn reaches() {
   for (var i = 0u; i < 4u; i++) { m[0].yzw = m[0].xyz + f32(i); }
   for (var i = 0u; i < 3u; i++) { columns[i] = m[i]; }
 }
-// run: @reaches(y = [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0], m = zeros(12), columns = zeros(3)) groups(1)
+// run: @reaches(y = [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0], m = zeros(1), columns = zeros(3)) groups(1)
 //   -> y == [0, 2, 1, 0, 2, 4, 8, 1, 10, 1, 2, 10], columns == [0, 3, 5, 6, 0, 0, 0, 0, 1.5, 0, 0, 0.5]
 
 @compute @workgroup_size(4)

@@ -1143,6 +1143,7 @@ impl Session<'_, '_> {
         }
         let required = requires
             .iter()
+            .filter(|r| !required::is_of_a_type(subject.kernel, r))
             .map(|r| r.in_words(subject.module, subject.kernel))
             .collect();
         let of_whole = |r: &&Requirement| required::is_of_whole_threadgroups(subject.kernel, r);

@@ -56,6 +56,27 @@ pub fn is_of_whole_threadgroups(kernel: &Kernel, requirement: &Requirement) -> b
     whole(kernel).any(|w| w.required == requirement.required)
 }
 
+/// Whether a requirement says no more than what the type of a variable of a shader does: how many elements it has.
+pub fn is_of_a_type(kernel: &Kernel, requirement: &Requirement) -> bool {
+    let Required::Holds(Comparison {
+        left,
+        relation: Relation::Equal,
+        right,
+    }) = &requirement.required
+    else {
+        return false;
+    };
+    let [left, right] = [left, right].map(|sum| match &sum.products[..] {
+        [one] if sum.modulus.is_none() => Some((one.factor, &one.numbers[..])),
+        _other => None,
+    });
+    let (Some((1, [LaunchNumber::Length(place)])), Some((_, []))) = (left, right) else {
+        return false;
+    };
+    let parameter = kernel.params.get(*place as usize);
+    parameter.is_some_and(|parameter| parameter.binding.is_some())
+}
+
 /// Has every kernel of a module that says how large its threadgroups are require that those are whole, as where
 /// a dispatch counts them: so it is for WebGPU. What is proved, and what is checked by a certificate, is then of
 /// such launches only, and the report says so.

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use invar_ir::requires::MAX_REQUIREMENTS;
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{
     Access, Call, CallId, Const, Diagnostic, Diagnostics, Dim, ElementType, Kernel, KernelBuilder,
@@ -772,6 +773,12 @@ impl<'a> Translator<'a> {
         let count = if resource.head_bytes.is_some() { 2 } else { 1 };
         let names = all[all.len() - count..].iter();
         resource.params = names.map(|p| p.name.to_string()).collect();
+        // What the type says of its length holds in every launch.
+        if let (Some(length), [param]) = (resource.length, &resource.params[..])
+            && self.k.kernel().requires.len() < MAX_REQUIREMENTS
+        {
+            self.k.requires_length(param, length);
+        }
         resources.push(resource);
         Ok(Ptr::Memory(MemPtr {
             memory,

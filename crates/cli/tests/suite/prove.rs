@@ -95,6 +95,35 @@ fn a_shader_is_proved_as_it_stands() {
     assert!(err.contains("N"), "{err}");
 }
 
+#[test]
+fn a_variable_of_a_fixed_size_has_as_many_elements() {
+    let folder = Folder::new();
+    let text_of = |guard: &str| {
+        format!(
+            "@group(0) @binding(0) var<uniform> table: array<vec4f, 8>;
+@group(0) @binding(1) var<uniform> scale: f32;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) i: u32) {{
+  if (id.x < arrayLength(&y)) {{ y[id.x] = table[{guard}].x * scale; }}
+}}"
+        )
+    };
+    let inside = folder.file("inside.wgsl", &text_of("i / 8"));
+    let (out, _) = expect(0, &["prove", text(&inside)]);
+    assert!(
+        out.contains("for every one-dimensional dispatch of whole workgroups\n"),
+        "{out}"
+    );
+    let beyond = folder.file("beyond.wgsl", &text_of("i"));
+    let (out, err) = expect(1, &["prove", text(&beyond)]);
+    assert!(out.starts_with("broken @main: "), "{out}");
+    assert!(
+        err.contains("reads element 8 of `table`, which has 8"),
+        "{err}"
+    );
+}
+
 /// Its sizes are in a struct.
 const SIZED: &str = "\
 struct Params { width: u32, height: u32 }
