@@ -26,6 +26,7 @@ mod alias;
 mod behind;
 mod bitcast;
 mod depth;
+mod dereferences;
 mod enable;
 mod expression;
 mod flow;
@@ -544,7 +545,7 @@ struct Wrong {
 fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleInfo), Wrong> {
     let mut options = Options::new();
     options.capabilities = Capabilities::all();
-    let module = Frontend::new_with_options(options)
+    let mut module = Frontend::new_with_options(options)
         .parse(lines.as_naga_knows())
         .map_err(|error| {
             let places = error.labels().filter_map(|(span, _)| lines.byte(span));
@@ -590,6 +591,7 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
             }
             one(diagnostic)
         })?;
+    dereferences::place(&mut module, lines.as_naga_knows());
     if let Some(place) = swizzle::of_another_size(&module) {
         let error = Diagnostic::error(Rule::TypeMismatch, lines.span(place), NO_FIT);
         return Err(Wrong {

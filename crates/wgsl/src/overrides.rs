@@ -13,7 +13,7 @@ use naga::{
 
 use crate::layout::{scalar, value_type};
 use crate::place::Lines;
-use crate::tree::blocks;
+use crate::tree::{blocks, operands};
 
 /// The constant of Invar that a literal is.
 pub(crate) fn literal(l: Literal) -> Option<Const> {
@@ -431,36 +431,6 @@ fn from_f64(of: Scalar, number: f64) -> Option<Literal> {
         | Scalar::BF16
         | Scalar::F32
         | Scalar::F64 => None,
-    }
-}
-
-/// What an expression is made of.
-fn operands(expression: &Expression, out: &mut Vec<Handle<Expression>>) {
-    match expression {
-        Expression::Compose { components, .. } => out.extend(components),
-        Expression::Access { base, index } => out.extend([*base, *index]),
-        Expression::AccessIndex { base, .. } => out.push(*base),
-        Expression::Splat { value, .. } => out.push(*value),
-        Expression::Swizzle { vector, .. } => out.push(*vector),
-        Expression::Unary { expr, .. } | Expression::As { expr, .. } => out.push(*expr),
-        Expression::Binary { left, right, .. } => out.extend([*left, *right]),
-        Expression::Select {
-            condition,
-            accept,
-            reject,
-        } => out.extend([*condition, *accept, *reject]),
-        Expression::Relational { argument, .. } => out.push(*argument),
-        Expression::Math {
-            arg,
-            arg1,
-            arg2,
-            arg3,
-            ..
-        } => {
-            out.push(*arg);
-            out.extend([arg1, arg2, arg3].into_iter().flatten());
-        }
-        _made_of_nothing => {}
     }
 }
 
