@@ -571,6 +571,10 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
                 false if span.is_defined() => None,
                 false => place_of(lines.as_naga_knows(), error.message()),
             };
+            if let Some(statement) = used_as_another(lines.as_naga_knows(), &error, span) {
+                let diagnostic = Diagnostic::error(Rule::Syntax, lines.span(statement), message);
+                return one(diagnostic.and(lines.span(span), words::abstract_types(label)));
+            }
             let at = lines.span_or(span, place);
             let mut diagnostic = Diagnostic::error(Rule::Syntax, at, &*message)
                 .labelled(words::abstract_types(label));
@@ -643,6 +647,19 @@ fn place_of(text: &str, message: &str) -> Option<naga::Span> {
     };
     let found = narrow::statement(text, &says)?;
     Some(naga::Span::new(found.start as u32, found.end as u32))
+}
+
+/// Where a value that stands elsewhere, with a name, is used as what its type does not convert to, of which naga tells
+/// the place of the value.
+fn used_as_another(text: &str, error: &ParseError, value: naga::Span) -> Option<naga::Span> {
+    let mut labels = error.labels();
+    let is_unplaced = labels.next().is_some_and(|(span, _)| !span.is_defined());
+    if !is_unplaced || !error.message().starts_with("automatic conversions") {
+        return None;
+    }
+    let statement = place_of(text, error.message())?;
+    let (inside, around) = (value.to_range()?, statement.to_range()?);
+    (inside.end <= around.start || around.end <= inside.start).then_some(statement)
 }
 
 /// Whether a name is declared again in the `continuing` of the block that has it already.

@@ -487,6 +487,16 @@ impl<'a> In<'a> {
                 return self.expression(*handle, source);
             }
             FunctionError::InvalidImageStore(source) => return self.image_store(source),
+            FunctionError::InvalidStoreValue {
+                actual,
+                expected_ty,
+                ..
+            } => Said::new(format!(
+                "what is stored: {}, expected `{}`",
+                self.typed(*actual),
+                self.inner_name(expected_ty)
+            ))
+            .at(self.span(*actual)),
             FunctionError::InvalidCall {
                 function,
                 error: CallError::ArgumentCount { required, seen },
@@ -823,10 +833,39 @@ impl<'a> In<'a> {
                 ))
             }
             ExpressionError::InvalidImageArrayIndexType(value) => {
-                expected("the array index", *value, integer)
+                // Naga says the same of a level.
+                let what = match &self.function.expressions[handle] {
+                    Expression::ImageLoad {
+                        level: Some(level),
+                        array_index,
+                        ..
+                    } if level == value && array_index.as_ref() != Some(value) => "the level",
+                    _another => "the array index",
+                };
+                expected(what, *value, integer)
             }
             ExpressionError::InvalidImageOtherIndexType(value) => {
-                expected("the level or sample", *value, integer)
+                let what = match &self.function.expressions[handle] {
+                    Expression::ImageLoad { .. } => "the sample",
+                    _query => "the level",
+                };
+                expected(what, *value, integer)
+            }
+            ExpressionError::ExpectedImageType(_) | ExpressionError::ExpectedSamplerType(_) => {
+                let (value, ty) = match (&self.function.expressions[handle], error) {
+                    (
+                        Expression::ImageSample { sampler, .. },
+                        ExpressionError::ExpectedSamplerType(_),
+                    ) => (*sampler, "a sampler"),
+                    (
+                        Expression::ImageSample { image, .. }
+                        | Expression::ImageLoad { image, .. }
+                        | Expression::ImageQuery { image, .. },
+                        _,
+                    ) => (*image, "a texture"),
+                    _another => return None,
+                };
+                Said::new(format!("{}, expected {ty}", self.typed(value))).at(self.span(value))
             }
             ExpressionError::ComparisonSamplingMismatch { has_ref, .. } => {
                 let Expression::ImageSample { image, sampler, .. } =
@@ -855,9 +894,23 @@ impl<'a> In<'a> {
             ExpressionError::InvalidDepthReference(value) => {
                 expected("what is compared with", *value, "`f32`")
             }
-            ExpressionError::InvalidSampleLevelExactType(value)
-            | ExpressionError::InvalidSampleLevelBiasType(value) => {
-                expected("the level", *value, "a number")
+            ExpressionError::InvalidSampleLevelExactType(value) => {
+                let image = match &self.function.expressions[handle] {
+                    Expression::ImageSample { image, .. } => self.resolution(*image),
+                    _another => None,
+                };
+                let is_depth = matches!(
+                    image.map(|ty| ty.inner_with(&self.shader.types)),
+                    Some(TypeInner::Image {
+                        class: naga::ImageClass::Depth { .. },
+                        ..
+                    })
+                );
+                let ty = if is_depth { integer } else { "`f32`" };
+                expected("the level", *value, ty)
+            }
+            ExpressionError::InvalidSampleLevelBiasType(value) => {
+                expected("the bias", *value, "`f32`")
             }
             ExpressionError::InvalidSampleLevelGradientType(_, value) => expected(
                 "the gradient",

@@ -9,9 +9,9 @@ const HEAD: &str = "\
 @group(0) @binding(2) var drawn: texture_storage_2d<r32float, write>;
 @group(0) @binding(3) var seen: texture_storage_2d<r32float, read>;
 @group(0) @binding(4) var how: sampler;
-@group(0) @binding(5) var depth: texture_depth_2d;
+@group(0) @binding(5) var depth: texture_depth_2d; @group(0) @binding(7) var picture: texture_2d<f32>;
 @group(0) @binding(6) var<uniform> scale: vec4f;
-var<workgroup> w: array<u32, 4>;
+var<workgroup> w: array<u32, 4>; @group(0) @binding(8) var layers: texture_2d_array<f32>;
 fn half(n: u32) -> u32 { return n / 2u; }
 fn one(p: ptr<function, u32>) { *p = 1u; }
 fn put(t: texture_storage_2d<r32float, write>) { textureStore(t, vec2u(), vec4f()); }
@@ -181,12 +181,46 @@ fn what_memory_and_textures_do_not_take_is_named() {
             "`textureSampleCompareLevel` takes a depth texture and a `sampler_comparison`, and gets `texture_depth_2d` and `sampler`",
         ),
         (
+            "y[0] = u32(textureLoad(picture, vec2u(), 0.5).x);",
+            "the level: `0.5` has type `f32`, expected `i32` or `u32`",
+        ),
+        (
+            "y[0] = u32(textureLoad(layers, vec2u(), 0.5, 0).x);",
+            "the array index: `0.5` has type `f32`, expected `i32` or `u32`",
+        ),
+        (
+            "y[0] = u32(textureSampleLevel(depth, how, vec2f(), 0.0));",
+            "the level: `0.0` has type `f32`, expected `i32` or `u32`",
+        ),
+        (
+            "y[0] = u32(textureSampleLevel(picture, how, vec2f(), vec2f()).x);",
+            "the level: `vec2f()` has type `vec2<f32>`, expected `f32`",
+        ),
+        (
+            "y[0] = u32(textureSampleLevel(picture, picture, vec2f(), 0).x);",
+            "`picture` has type `texture_2d<f32>`, expected a sampler",
+        ),
+        (
+            "textureStore(drawn, vec2u(), vec3f());",
+            "what is stored: `vec3f()` has type `vec3<f32>`, expected `vec4<f32>`",
+        ),
+        (
             "var q: atomic<u32>;",
             "`q` has type `atomic<u32>`, and no `var` of a function can have it",
         ),
     ] {
         told(statement, expected);
     }
+    let text = format!(
+        "{HEAD}  let at = vec2i();\n  y[0] = u32(\n    textureSampleLevel(picture, how, at, 0).x);\n}}\n"
+    );
+    let found = wrong(&text);
+    let line = HEAD.lines().count() as u32;
+    let others: Vec<u32> = found.labels.iter().map(|l| l.span.start.line).collect();
+    assert_eq!(
+        (found.span().start.line, others),
+        (line + 2, vec![line + 2, line + 1])
+    );
     let found = wrong(&format!("{HEAD}  y[0] = u32(fetch(drawn));\n}}\n"));
     let said = (found.span().start.line, &*found.message);
     assert_eq!(said, (14, "this reads `t`, which is declared `write`"));
