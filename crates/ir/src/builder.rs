@@ -27,7 +27,7 @@ use crate::place_type::place_type;
 use crate::requires::{Given, Requirement};
 use crate::rules::Rule;
 use crate::span::Span;
-use crate::text::{name_text, parse_requirement, shorten};
+use crate::text::{parse_requirement, shorten};
 use crate::types::{ElementType, Scalar, Type};
 use crate::verify::Draft;
 
@@ -455,21 +455,6 @@ impl KernelBuilder {
                 self.error(Diagnostic::error(Rule::Syntax, span, message));
             }
         }
-    }
-
-    /// Requires that a buffer parameter has so many elements, as where its type in a front end's language says so.
-    ///
-    /// ```
-    /// # use invar_ir::*;
-    /// # let mut k = KernelBuilder::new(Module::default(), "example");
-    /// let table = k.buffer("table", Access::Read, Scalar::F32);
-    /// k.requires_length("table", 8);
-    /// # let _ = table;
-    /// assert!(k.finish()?.to_string().contains("requires(length(%table) == 8)"));
-    /// # Ok::<(), Diagnostics>(())
-    /// ```
-    pub fn requires_length(&mut self, parameter: &str, length: u32) {
-        self.requires(&format!("length({}) == {length}", name_text(parameter)));
     }
 
     // ---- instructions ----

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::builder::KernelBuilder;
 use crate::module::{Kernel, Module, ParamKind};
 use crate::ops::Dim;
 use crate::span::Span;
@@ -621,5 +622,22 @@ impl fmt::Display for LaunchNumber {
             LaunchNumber::Field(i, _) => write!(f, "a field of argument {i}"),
             LaunchNumber::Element => f.write_str("the element"),
         }
+    }
+}
+
+impl KernelBuilder {
+    /// Requires that a buffer parameter has so many elements, as where its type in a front end's language says so.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let table = k.buffer("table", Access::Read, Scalar::F32);
+    /// k.requires_length("table", 8);
+    /// # let _ = table;
+    /// assert!(k.finish()?.to_string().contains("requires(length(%table) == 8)"));
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
+    pub fn requires_length(&mut self, parameter: &str, length: u32) {
+        self.requires(&format!("length({}) == {length}", name_text(parameter)));
     }
 }
