@@ -565,6 +565,13 @@ fn checked(lines: &Lines, deepest: naga::Span) -> Result<(naga::Module, ModuleIn
                 let error = Diagnostic::error(Rule::LimitExceeded, lines.span(deepest), message);
                 return one(error.help("give parts of it names, by `let` or `alias`"));
             }
+            if let Some(name) = preprocessors(lines.as_naga_knows(), span) {
+                let message = format!("WGSL has no preprocessor, and no `{name}`");
+                let error = Diagnostic::error(Rule::Syntax, lines.span(span), message);
+                return one(error.help(
+                    "run the file through the preprocessor that it is written for first, and give what comes out",
+                ));
+            }
             let message = words::message(&error);
             let place = match message.contains("too large") {
                 true => lines.longest_array(),
@@ -647,6 +654,14 @@ fn place_of(text: &str, message: &str) -> Option<naga::Span> {
     };
     let found = narrow::statement(text, &says)?;
     Some(naga::Span::new(found.start as u32, found.end as u32))
+}
+
+/// The directive of a preprocessor, such as `#import`, that stands at a place.
+fn preprocessors(text: &str, at: naga::Span) -> Option<&str> {
+    let rest = text.get(at.to_range()?.start..)?;
+    let word = rest.strip_prefix('#')?;
+    let end = word.find(|c: char| !c.is_alphanumeric() && c != '_');
+    Some(&rest[..1 + end.unwrap_or(word.len())])
 }
 
 /// Where a value that stands elsewhere, with a name, is used as what its type does not convert to, of which naga tells

@@ -114,8 +114,13 @@ impl Overrides {
                         Rule::FunctionConstant,
                         span,
                         format!(
-                            "override `{}` decides a size, so it needs a value when the shader is read",
-                            called(o)
+                            "override `{}` {}, so it needs a value when the shader is read",
+                            called(o),
+                            match sizes(shader).contains(&handle) {
+                                true => "decides a size",
+                                false =>
+                                    "is in the value of another override or of a private variable",
+                            }
                         ),
                     )
                     .help(format!(
@@ -214,12 +219,19 @@ impl Overrides {
     }
 }
 
-/// The overrides that decide how large something is.
+/// The overrides that have their values when the shader is read.
 fn fixed(shader: &naga::Module) -> HashSet<Handle<Override>> {
-    let mut fixed = HashSet::new();
+    let overrides = shader.overrides.iter().filter_map(|(_, o)| o.init);
+    let variables = shader.global_variables.iter().filter_map(|(_, v)| v.init);
+    let mut fixed = sizes(shader);
+    fixed.extend(made_of(shader, overrides.chain(variables).collect()));
+    fixed
+}
+
+/// The overrides that decide how large something is.
+fn sizes(shader: &naga::Module) -> HashSet<Handle<Override>> {
+    let mut sizes = HashSet::new();
     let mut expressions: Vec<Handle<Expression>> = Vec::new();
-    expressions.extend(shader.overrides.iter().filter_map(|(_, o)| o.init));
-    expressions.extend(shader.global_variables.iter().filter_map(|(_, v)| v.init));
     for point in &shader.entry_points {
         let sizes = point.workgroup_size_overrides.iter().flatten();
         expressions.extend(sizes.filter_map(|s| *s));
@@ -230,20 +242,32 @@ fn fixed(shader: &naga::Module) -> HashSet<Handle<Override>> {
             ..
         } = ty.inner
         {
-            fixed.insert(handle);
+            sizes.insert(handle);
+            expressions.extend(shader.overrides[handle].init);
         }
     }
+    sizes.extend(made_of(shader, expressions));
+    sizes
+}
+
+/// The overrides that expressions are made of.
+fn made_of(
+    shader: &naga::Module,
+    mut expressions: Vec<Handle<Expression>>,
+) -> HashSet<Handle<Override>> {
+    let mut found = HashSet::new();
     let mut seen = HashSet::new();
     while let Some(expression) = expressions.pop() {
         if !seen.insert(expression) {
             continue;
         }
         if let Expression::Override(handle) = shader.global_expressions[expression] {
-            fixed.insert(handle);
+            found.insert(handle);
+            expressions.extend(shader.overrides[handle].init);
         }
         operands(&shader.global_expressions[expression], &mut expressions);
     }
-    fixed
+    found
 }
 
 /// As [`crate::Shader::open_sizes`].

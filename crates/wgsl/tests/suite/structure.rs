@@ -302,6 +302,18 @@ fn overrides_that_an_entry_point_does_not_use_need_no_value() {
         panic!("a size is missing");
     };
     assert!(refused.0[0].message.contains("`size` decides a size"));
+    let text = "override flag: u32; override twice = 2u * flag; override size = 4u;
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(size) fn main() { y[0] = twice; }";
+    let feeds = invar_wgsl::Shader::parse("feeds.wgsl", text).expect("it is read");
+    let Err(open) = feeds.kernels(Some("main"), &[]) else {
+        panic!("a value is missing");
+    };
+    assert_eq!(
+        open.0[0].message,
+        "override `flag` is in the value of another override or of a private variable, so it needs a value when the \
+         shader is read"
+    );
     assert_eq!(shader.open_sizes(Some("main"), &[]), Vec::<String>::new());
     assert_eq!(shader.open_sizes(Some("other"), &[]), ["size"]);
 }

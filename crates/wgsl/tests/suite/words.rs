@@ -292,6 +292,28 @@ fn declarations_are_named_on_their_lines() {
 }
 
 #[test]
+fn what_is_for_a_preprocessor_is_named() {
+    let main = "@compute @workgroup_size(1)\nfn main() {\n";
+    for (text, line, name) in [
+        (
+            "#import bevy_pbr::utils\n".to_string() + main + "}",
+            1,
+            "#import",
+        ),
+        (
+            main.to_string() + "#ifdef A\n  return;\n#endif\n}",
+            3,
+            "#ifdef",
+        ),
+        (main.to_string() + "  let a = #{A};\n}", 3, "#"),
+    ] {
+        let found = wrong(&text);
+        let message = format!("WGSL has no preprocessor, and no `{name}`");
+        assert_eq!((found.span().start.line, found.message), (line, message));
+    }
+}
+
+#[test]
 fn language_extensions_of_the_standard_are_taken_and_others_refused() {
     let with =
         |name: &str| format!("requires {name};\n@compute @workgroup_size(1) fn main() {{ }}\n");
