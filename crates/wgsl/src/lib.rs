@@ -852,6 +852,7 @@ pub fn read(name: &str, text: &str) -> Result<Module, Diagnostics> {
 
 /// The `run` and `program` lines and expectations of a shader, which stand in comments
 /// (`// run: @main(...)`), as the comments of a text in Invar's own form, line by line and column by column; of code one letter is left.
+/// Names are written as that form has them: `%list.items`, `"0.1"`.
 ///
 /// ```
 /// let text = "fn f() {} // error[data-race]: x\n// run: @main() groups(1)\n";
@@ -861,6 +862,8 @@ pub fn read(name: &str, text: &str) -> Result<Module, Diagnostics> {
 pub fn directives(text: &str) -> String {
     let mut out = String::new();
     let mut goes_on = false;
+    // Whether it names parameters.
+    let mut is_run = false;
     // What an expectation speaks of is a line of code: one word stands for what is there.
     let code = |text: &str| -> String {
         let mut first = true;
@@ -884,7 +887,13 @@ pub fn directives(text: &str) -> String {
             {
                 out.push_str(&code(&body[..at]));
                 out.push_str(" ;");
-                out.push_str(&body[at + 2..]);
+                if starts(text) {
+                    is_run = text.starts_with("run:") || text.starts_with("program:");
+                }
+                match is_run {
+                    true => out.push_str(&with_names(&body[at + 2..])),
+                    false => out.push_str(&body[at + 2..]),
+                }
                 goes_on = true;
             }
             _code => {
@@ -897,6 +906,51 @@ pub fn directives(text: &str) -> String {
         }
         out.push_str(&line[body.len()..]);
     }
+    out
+}
+
+/// A line of a comment with the names in a form that the text form reads: `list.items = ` with a `%`, a group and
+/// binding, `0.1 = `, in quotes. These take the places of blanks, so that what stands behind keeps its own.
+fn with_names(line: &str) -> String {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let mut out = String::new();
+    let mut rest = line;
+    let mut in_quotes = false;
+    while let Some(at) = rest.find(|c| is_name(c) || c == '"') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        if let Some(after) = from.strip_prefix('"') {
+            in_quotes = !in_quotes;
+            out.push('"');
+            rest = after;
+            continue;
+        }
+        let (name, after) = from.split_at(from.find(|c| !is_name(c)).unwrap_or(from.len()));
+        rest = after;
+        let is_part = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let has_parts = name.contains('.') && name.split('.').all(is_part);
+        let is_place =
+            name.split('.').count() == 2 && name.split('.').all(|part| part.parse::<u32>().is_ok());
+        let equals = after.trim_start();
+        let is_given = equals.starts_with('=') || equals.starts_with("~=");
+        let begins = out.ends_with(['(', ',', ' ', '\t']) || out.ends_with("->");
+        if in_quotes || !is_given || !begins || !(has_parts || is_place) {
+            out.push_str(name);
+            continue;
+        }
+        let has_blank = out.ends_with(' ') && !out.trim_end().is_empty();
+        if has_blank {
+            out.pop();
+        }
+        if is_place || !has_blank {
+            rest = after.strip_prefix(' ').unwrap_or(after);
+        }
+        match is_place {
+            true => out.push_str(&format!("\"{name}\"")),
+            false => out.push_str(&format!("%{name}")),
+        }
+    }
+    out.push_str(rest);
     out
 }
 
