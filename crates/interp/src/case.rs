@@ -162,7 +162,9 @@ fn argument(
 ) -> Result<Arg<'static>, Diagnostic> {
     match kind {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
-            if let ExprKind::Scalar(value) = &expr.kind {
+            // One value is all that a uniform of one number holds.
+            let is_buffer = matches!(kind, ParamKind::Buffer { .. });
+            if let (true, ExprKind::Scalar(value)) = (is_buffer, &expr.kind) {
                 // What is not a number at all is not advised.
                 if let ElementType::Value(ty) = element {
                     value.as_const(ty.component_scalar())?;
