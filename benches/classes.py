@@ -9,7 +9,6 @@ they leave in the arrays must agree. Each class runs on one thread of each side 
 
 import argparse
 import ctypes
-import importlib.util
 import json
 import os
 import statistics
@@ -19,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from variants import module
 
 HERE = Path(__file__).parent
 KERNELS = HERE / "kernels" / "classes"
@@ -40,15 +40,6 @@ def library():
     flags = ["-O3", "-march=native", "-fopenmp", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
     subprocess.run(["gcc", *flags, str(source), "-o", str(made), "-lm"], check=True)
     return ctypes.CDLL(str(made))
-
-
-def module(file):
-    """A file of kernels."""
-    spec = importlib.util.spec_from_file_location(f"classes_{file.stem}", file)
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = found
-    spec.loader.exec_module(found)
-    return found
 
 
 def call_of_c(functions, name, arrays, scalars, size):
