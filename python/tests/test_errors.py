@@ -241,8 +241,9 @@ def test_each_place_of_a_race_names_its_calls():
         other[tid()] = following(out, tid())
 
     out, other = np.zeros(4, np.uint32), np.zeros(4, np.uint32)
-    found = iv.check(k, grid=4, threadgroup=4)(out, other).findings
-    (race,) = [finding for finding in found if finding.rule == "data-race"]
+    with pytest.raises(iv.CheckError) as caught:
+        iv.check(k, grid=4, threadgroup=4)(out, other)
+    (race,) = [finding for finding in caught.value.findings if finding.rule == "data-race"]
     names = {label.text.split()[0]: [call[0] for call in label.calls] for label in race.labels}
     assert names == {"read": ["take", "following"], "written": ["put"]}
 
