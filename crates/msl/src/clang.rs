@@ -7,7 +7,7 @@
 //! that no value is put together for an ABI. What clang might assume of foreign code it must not: races are
 //! to be found, not used.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -17,6 +17,7 @@ use std::process::{Command, Output};
 use invar_ir::diagnostic::path_text;
 use invar_ir::once::Once;
 
+use crate::members;
 use crate::rewrite::{self, FunctionConstant, Wanted};
 use crate::spelling;
 use crate::tokens::Columns;
@@ -295,7 +296,8 @@ pub(crate) fn compile(request: &Request, sources: Sources) -> Result<Compiled, F
         &start,
         // The language's own words and types need no header there.
         &format!(
-            "#include <metal_stdlib>\n#include {}\n",
+            "#define INVAR_SWIZZLES {}\n#include <metal_stdlib>\n#include {}\n",
+            swizzles(&sources.members),
             json(&main.to_string_lossy())
         ),
     )?;
@@ -344,6 +346,8 @@ pub(crate) struct Sources {
     pub rewritten: Vec<(String, String)>,
     pub files: HashMap<String, File>,
     constants: Vec<FunctionConstant>,
+    /// Members that are called like several components of a vector.
+    members: Vec<String>,
 }
 
 /// The source and what it includes of the user's, rewritten.
@@ -351,7 +355,7 @@ pub(crate) fn sources(request: &Request) -> Sources {
     let main = absolute(Path::new(request.name));
     let mut open = vec![(main, request.name.to_string(), request.text.to_string())];
     let mut found: Vec<(String, String, String)> = Vec::new();
-    let mut macros = HashMap::new();
+    let (mut macros, mut members) = (HashMap::new(), BTreeSet::new());
     while let Some((path, name, text)) = open.pop() {
         let key = path.to_string_lossy().into_owned();
         if found.iter().any(|(known, ..)| *known == key) {
@@ -370,17 +374,20 @@ pub(crate) fn sources(request: &Request) -> Sources {
             }
         }
         rewrite::macros(&text, &mut macros);
+        members::names(&text, &mut members);
         found.push((key, name, text));
     }
     let wanted = Wanted {
         kernel: request.kernel,
         constants: request.constants,
         macros: &macros,
+        members: &members,
     };
     let mut all = Sources {
         rewritten: Vec::new(),
         files: HashMap::new(),
         constants: Vec::new(),
+        members: members.iter().cloned().collect(),
     };
     for (key, name, text) in found {
         let read = rewrite::rewrite(&text, &wanted);
@@ -394,6 +401,17 @@ pub(crate) fn sources(request: &Request) -> Sources {
         all.files.insert(key, file);
     }
     all
+}
+
+/// What a vector is given for names that a class of the source has a member of.
+fn swizzles(members: &[String]) -> String {
+    let list = members.iter().filter_map(|name| {
+        let positions: Vec<String> = (members::positions(name)?.iter())
+            .map(usize::to_string)
+            .collect();
+        Some(format!("INVAR_SWIZZLE({name}, {})", positions.join(", ")))
+    });
+    list.collect::<Vec<_>>().join(" ")
 }
 
 /// A path from the root, without steps back.

@@ -1,10 +1,10 @@
 //! Kernels in Metal's shading language as Invar kernels, on any machine.
 //!
-//! A source is rewritten word by word as C++ (`rewrite.rs`) and compiled by clang with headers of our own
+//! A source is rewritten word by word as C++ (`rewrite.rs`, `members.rs`) and compiled by clang with headers of our own
 //! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]), of all
 //! kernels at once and by several threads (`shares.rs`).
 //! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
-//! these, `translate.rs` has the instructions, `calls.rs` Metal's own functions, `lanes.rs` the elements of
+//! these, `translate.rs` has the instructions, `addresses.rs` those on addresses as numbers, `calls.rs` Metal's own functions, `lanes.rs` the elements of
 //! simdgroup matrices, `textures.rs` textures and samplers,
 //! `pointers.rs` argument buffers, and `flow.rs` makes `if` and
 //! `loop` of jumps (`graph.rs`). Instructions point at the source's own lines (`places.rs`) and name the calls
@@ -27,6 +27,7 @@ use invar_ir::{
 use invar_llvm::foreign::{self, MAX_LOOPS};
 use invar_wgsl::{Entry, Resource};
 
+mod addresses;
 mod advice;
 mod calls;
 mod clang;
@@ -35,6 +36,7 @@ mod flow;
 mod graph;
 mod kept;
 mod lanes;
+mod members;
 mod memory;
 mod needed;
 mod objects;
@@ -52,6 +54,7 @@ pub use clang::find as find_clang;
 use clang::{Compiled, Complaint, Failure, Request, Sources};
 pub use invar_wgsl::directives;
 use places::{Calls, Places};
+use shares::Named;
 use translate::Translator;
 
 /// A source, and what it is compiled with.
@@ -241,7 +244,8 @@ impl Library {
             places::source(file, &self.name, &mut module);
         }
         let mut calls = Calls::default();
-        let names = shares::kernels(&compiled.ir, asked, &mut |name, function| {
+        let names = shares::kernels(&compiled.ir, asked, &mut |named, function| {
+            let name = &*named.name;
             let before = module.clone();
             let translated = match function {
                 Ok(function) => {
@@ -249,7 +253,7 @@ impl Library {
                     objects::one_place(&mut function);
                     self.kernel(
                         mem::take(&mut module),
-                        name,
+                        named,
                         &function,
                         compiled,
                         &mut calls,
@@ -286,11 +290,12 @@ impl Library {
     fn kernel(
         &self,
         module: Module,
-        name: &str,
+        named: &Named,
         function: &foreign::Function,
         compiled: &Compiled,
         calls: &mut Calls,
     ) -> Result<(Module, Entry), (Diagnostics, Vec<Source>)> {
+        let name = &*named.name;
         let k = KernelBuilder::new(module, name);
         let places = Places::new(&compiled.files, &self.name, &function.locations, calls);
         let mut t = Translator::new(function, k, places);
@@ -304,6 +309,10 @@ impl Library {
             .collect();
         let translated = t.refuse_unknown().and_then(|()| {
             let bound = t.declare()?;
+            if let Some(most) = named.most_threads {
+                let threads = "threadgroup.x * threadgroup.y * threadgroup.z";
+                t.k.requires(&format!("{threads} <= {most}"));
+            }
             t.declare_lanes()?;
             t.body()?;
             Ok(bound)
@@ -448,7 +457,8 @@ impl Library {
                 Some(id) if message.contains("'invar_") => {
                     let word = word_at(&module.sources[id.0 as usize].text, at.start);
                     let said = message.replace("'invar_swizzle'", &format!("'{word}'"));
-                    said.replace("'invar_components'", &format!("'{word}'"))
+                    let said = said.replace("'invar_components'", &format!("'{word}'"));
+                    (said.replace("'invar_of_", "'")).replace("'invar_to_", "'")
                 }
                 Some(_) => message,
                 None => format!("{file}:{line}:{column}: {message}"),

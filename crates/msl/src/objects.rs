@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use invar_ir::Scalar;
-use invar_llvm::foreign::{Binary, DebugType, Function, Kind, Operand, Param, Type};
+use invar_llvm::foreign::{Binary, DebugType, Function, Inst, Kind, Operand, Param, Type};
 
 use crate::fields::{self, Field};
 use crate::needed::needed;
@@ -99,6 +99,33 @@ fn passed_on(kind: &Kind) -> Option<std::ops::Range<usize>> {
     }
 }
 
+/// Whether an instruction makes a number of an address.
+pub(crate) fn is_number_of(kind: &Kind) -> bool {
+    matches!(kind, Kind::Other(name) if name == "ptrtoint")
+}
+
+/// Whether it makes an address of a number.
+pub(crate) fn is_address_of(kind: &Kind) -> bool {
+    matches!(kind, Kind::Other(name) if name == "inttoptr")
+}
+
+/// The operands of an instruction on numbers that are addresses which it passes on.
+fn numbers_passed_on(inst: &Inst) -> Option<std::ops::Range<usize>> {
+    match &inst.kind {
+        kind if is_number_of(kind) || is_address_of(kind) => Some(0..1),
+        Kind::Binary(Binary::Add | Binary::Sub | Binary::And) if inst.ty == Type::Int(64) => {
+            Some(0..2)
+        }
+        _other => None,
+    }
+}
+
+/// Whether a kernel has addresses as numbers.
+pub(crate) fn has_address_numbers(f: &Function) -> bool {
+    let mut all = f.insts.iter();
+    all.any(|inst| is_number_of(&inst.kind) || is_address_of(&inst.kind))
+}
+
 /// What an atomic or matrix function of the headers accesses: the operand, its type, and whether it reads and
 /// writes.
 fn accessed(name: &str) -> Option<(usize, Type, bool, bool)> {
@@ -185,6 +212,7 @@ impl Objects {
                     .insert(number, BTreeSet::from([Root::Variable(number)]));
             }
         }
+        let has_numbers = has_address_numbers(f);
         loop {
             let mut changed = false;
             for (number, inst) in f.insts.iter().enumerate() {
@@ -192,7 +220,12 @@ impl Objects {
                     Kind::Load if self.are_handles(&inst.operands[0]) => Some(0..1),
                     _ => passed_on(&inst.kind),
                 };
-                let Some(range) = range.filter(|_| inst.ty == Type::Pointer) else {
+                let range = range.filter(|_| inst.ty == Type::Pointer);
+                let numbers = match has_numbers {
+                    true => numbers_passed_on(inst),
+                    false => None,
+                };
+                let Some(range) = range.or(numbers) else {
                     continue;
                 };
                 let all: BTreeSet<Root> = inst.operands[range]
@@ -230,6 +263,10 @@ impl Objects {
         loop {
             let mut changed = false;
             for (number, inst) in f.insts.iter().enumerate() {
+                if is_address_of(&inst.kind) {
+                    changed |= self.alignments.insert(number, 1) != Some(1);
+                    continue;
+                }
                 let Some(range) = passed_on(&inst.kind).filter(|_| inst.ty == Type::Pointer) else {
                     continue;
                 };

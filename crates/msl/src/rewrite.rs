@@ -9,8 +9,9 @@
 //!
 //! Deliberately absent: what the words mean, which clang says.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::members;
 use crate::tokens::{Columns, Tokens, is_number};
 
 /// A function constant of a source.
@@ -41,6 +42,8 @@ pub(crate) struct Wanted<'a> {
     pub constants: &'a HashMap<String, String>,
     /// Numbers that have a name, of all files.
     pub macros: &'a HashMap<String, i64>,
+    /// Members of classes that are called like several components of a vector, of all files.
+    pub members: &'a BTreeSet<String>,
 }
 
 /// Reads `#define NAME 7` in a text.
@@ -67,6 +70,13 @@ pub(crate) fn rewrite(text: &str, wanted: &Wanted) -> Rewritten {
         seen: HashMap::new(),
         methods: HashSet::new(),
     };
+    for class in members::classes(&r.t) {
+        let given = class
+            .names
+            .iter()
+            .map(|name| format!("INVAR_MEMBER({name}) "));
+        r.t.put(class.close, given.collect::<String>() + "}");
+    }
     r.all();
     let (text, columns) = r.t.finish();
     Rewritten {
@@ -320,6 +330,11 @@ impl Rewriter<'_> {
                 // The place in an argument buffer, whose fields go by their names.
                 "id" => {}
                 "kernel" => annotations.push("annotate(\"msl.kernel\"), used".to_string()),
+                // It may stand behind the name of a function, where C++ has only this form.
+                "max_total_threads_per_threadgroup" => kept.push(format!(
+                    "clang::annotate(\"msl.most_threads\", {})",
+                    argument.unwrap_or_default()
+                )),
                 "unroll" | "maybe_unused" | "nodiscard" | "likely" | "unlikely" | "fallthrough"
                 | "noreturn" | "deprecated" => kept.push(part.clone()),
                 _ if name.starts_with("clang::") || name.starts_with("gnu::") => {
@@ -669,19 +684,22 @@ impl Rewriter<'_> {
     /// Several components of a vector at once.
     fn components(&mut self, at: usize) {
         let name = self.t.word(at + 1);
-        let positions = name.chars().map(|c| "xyzw".find(c).or("rgba".find(c)));
-        let Some(positions) = positions.collect::<Option<Vec<usize>>>() else {
+        let Some(positions) = members::positions(name) else {
             return;
         };
-        let of_one_kind = ["xyzw", "rgba"]
-            .iter()
-            .any(|set| name.chars().all(|c| set.contains(c)));
-        if !(2..=4).contains(&name.len()) || !of_one_kind || self.is(at + 2, "(") {
+        // A name in a list of members is that of one.
+        let before = self.t.word(self.t.previous(at));
+        if self.is(at + 2, "(") || (self.is(at, ".") && matches!(before, "{" | "," | "(")) {
             return;
         }
         let list: Vec<String> = positions.iter().map(usize::to_string).collect();
         let next = self.t.next(at + 1);
         let is_assigned = matches!(self.t.word(next), "=" | "+=" | "-=" | "*=" | "/=");
+        if self.wanted.members.contains(name) {
+            let way = if is_assigned { "to" } else { "of" };
+            self.t.put(at + 1, format!("invar_{way}_{name}()"));
+            return;
+        }
         let function = match is_assigned {
             true => "invar_components",
             false => "invar_swizzle",
@@ -750,6 +768,7 @@ mod tests {
             kernel: Some("k"),
             constants: &constants,
             macros: &HashMap::new(),
+            members: &BTreeSet::from(["rg".to_string()]),
         };
         rewrite(text, &wanted).text
     }
@@ -822,6 +841,13 @@ mod tests {
         );
         assert_eq!(of("v.xy"), "v.template invar_swizzle<0, 1>()");
         assert_eq!(of("v.x + s.xyz_name"), "v.x + s.xyz_name");
+        assert_eq!(of("v.rg + s->rg.x"), "v.invar_of_rg() + s->invar_of_rg().x");
+        assert_eq!(of("v.rg *= w;"), "v.invar_to_rg() *= w;");
+        assert_eq!(of("S s = {1, .xy = v}"), "S s = {1, .xy = v}");
+        assert_eq!(
+            of("struct S { T rg; };"),
+            "struct S { T rg; INVAR_MEMBER(rg) };"
+        );
         assert_eq!(of("v.zy = w;"), "v.template invar_components<2, 1>() = w;");
     }
 

@@ -17,11 +17,21 @@ const BYTES_PER_THREAD: usize = 2 << 20;
 const AHEAD: usize = 16;
 
 enum Message {
-    /// The kernels of the source, by the names that hosts know them by, with the names that LLVM does.
-    Names(Vec<(String, String)>),
+    Names(Vec<Named>),
     /// A kernel, or how many loops it has, which are too many.
     Kernel(Box<Result<Function, usize>>),
     Failed(String),
+}
+
+/// A kernel of the source.
+#[derive(Clone)]
+pub(crate) struct Named {
+    /// By which hosts know it.
+    pub name: String,
+    /// By which LLVM does.
+    symbol: String,
+    /// The most threads that a threadgroup of it may have, if it says so.
+    pub most_threads: Option<i64>,
 }
 
 /// One thread of so many.
@@ -33,18 +43,15 @@ struct Share {
 
 impl Share {
     /// The kernels that are asked for, of those this thread makes every so many.
-    fn own<'n>(self, names: &'n [(String, String)], asked: Option<&str>) -> Vec<&'n str> {
-        let symbols = wanted(names, asked).map(|(_, symbol)| &**symbol);
+    fn own<'n>(self, names: &'n [Named], asked: Option<&str>) -> Vec<&'n str> {
+        let symbols = wanted(names, asked).map(|named| &*named.symbol);
         symbols.skip(self.number).step_by(self.of).collect()
     }
 }
 
-fn wanted<'n>(
-    names: &'n [(String, String)],
-    asked: Option<&str>,
-) -> impl Iterator<Item = &'n (String, String)> {
+fn wanted<'n>(names: &'n [Named], asked: Option<&str>) -> impl Iterator<Item = &'n Named> {
     let is_asked = move |name: &str| asked.is_none_or(|asked| asked == name);
-    names.iter().filter(move |(name, _)| is_asked(name))
+    names.iter().filter(move |named| is_asked(&named.name))
 }
 
 /// Gives the kernel of a name, or all, in the order of the source, and then the names of all; instead of one with too
@@ -55,7 +62,7 @@ fn wanted<'n>(
 pub(crate) fn kernels(
     ir: &[u8],
     asked: Option<&str>,
-    take: &mut dyn FnMut(&str, Result<Function, usize>),
+    take: &mut dyn FnMut(&Named, Result<Function, usize>),
 ) -> Result<Vec<String>, String> {
     let most = thread::available_parallelism().map_or(1, usize::from);
     let threads = (ir.len() / BYTES_PER_THREAD).clamp(1, most);
@@ -66,7 +73,7 @@ fn kernels_by(
     of: usize,
     ir: &[u8],
     asked: Option<&str>,
-    take: &mut dyn FnMut(&str, Result<Function, usize>),
+    take: &mut dyn FnMut(&Named, Result<Function, usize>),
 ) -> Result<Vec<String>, String> {
     thread::scope(|scope| {
         let shares = (0..of).map(|number| {
@@ -80,13 +87,13 @@ fn kernels_by(
             Message::Names(names) => names,
             _other => return Err(ENDED.to_string()),
         };
-        for (number, (name, _)) in wanted(&names, asked).enumerate() {
+        for (number, named) in wanted(&names, asked).enumerate() {
             match next(&shares[number % of])? {
-                Message::Kernel(function) => take(name, *function),
+                Message::Kernel(function) => take(named, *function),
                 _other => return Err(ENDED.to_string()),
             }
         }
-        Ok(names.into_iter().map(|(name, _)| name).collect())
+        Ok(names.into_iter().map(|named| named.name).collect())
     })
 }
 
@@ -132,14 +139,19 @@ fn make(ir: &[u8], asked: Option<&str>, share: Share, to: &SyncSender<Message>) 
     }
 }
 
-/// The kernels of a module, by the names that hosts know them by, with the names that LLVM does.
-fn kernel_names(module: &Module) -> Vec<(String, String)> {
+/// The kernels of a module.
+fn kernel_names(module: &Module) -> Vec<Named> {
     let annotations = module.annotations();
     let kernels = annotations
         .iter()
         .filter(|(_, what, _)| what == "msl.kernel");
-    let mut all = Vec::new();
+    let mut all: Vec<Named> = Vec::new();
     for (symbol, ..) in kernels {
+        let said = annotations
+            .iter()
+            .filter(|(s, what, _)| s == symbol && what == "msl.most_threads");
+        let most_threads = said.filter_map(|(_, _, most)| most.as_ref()?.parse().ok());
+        let most_threads = most_threads.min();
         let hosts = annotations
             .iter()
             .filter(|(s, what, _)| s == symbol && what == "msl.host_name");
@@ -148,8 +160,12 @@ fn kernel_names(module: &Module) -> Vec<(String, String)> {
             names.push(function_name(symbol));
         }
         for name in names {
-            if !all.iter().any(|(known, _)| *known == name) {
-                all.push((name, symbol.clone()));
+            if !all.iter().any(|known| known.name == name) {
+                all.push(Named {
+                    name,
+                    symbol: symbol.clone(),
+                    most_threads,
+                });
             }
         }
     }
@@ -185,8 +201,11 @@ mod tests {
         let ir = ir(40);
         let by = |threads: usize, asked: Option<&str>| {
             let mut all = Vec::new();
-            let names = kernels_by(threads, ir.as_bytes(), asked, &mut |name, function| {
-                all.push((name.to_string(), format!("{:?}", function.map(|f| f.insts))));
+            let names = kernels_by(threads, ir.as_bytes(), asked, &mut |named, function| {
+                all.push((
+                    named.name.clone(),
+                    format!("{:?}", function.map(|f| f.insts)),
+                ));
             });
             (names, all)
         };

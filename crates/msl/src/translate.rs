@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use crate::graph::Graph;
 use crate::lanes::{Lanes, matrix_scalar};
 use crate::memory::Object;
-use crate::objects::{Objects, Root, gcd, odd_bits, scalar_of};
+use crate::objects::{Objects, Root, gcd, has_address_numbers, odd_bits, scalar_of};
 use crate::places::Places;
 
 /// Addresses of more terms are summed up.
@@ -121,6 +121,8 @@ pub(crate) struct Translator<'a> {
     pub shared: HashMap<(Root, Root), Memory>,
     /// Whether accesses are to be at multiples of their width, which copies of bytes are not.
     pub asks_alignment: bool,
+    /// Whether there are addresses as numbers.
+    pub has_address_numbers: bool,
 }
 
 impl<'a> Translator<'a> {
@@ -142,6 +144,7 @@ impl<'a> Translator<'a> {
             unset: Vec::new(),
             shared: HashMap::new(),
             asks_alignment: true,
+            has_address_numbers: has_address_numbers(f),
             f,
             k,
         }
@@ -562,6 +565,10 @@ impl<'a> Translator<'a> {
             return Ok(());
         }
         self.at(inst.location);
+        if let Some(result) = self.on_addresses(number)? {
+            self.values.insert(number, result);
+            return Ok(());
+        }
         let result = match &inst.kind {
             Kind::Alloca(_) => Val::Address(Address::of(Some(Root::Variable(number)))),
             Kind::Load => self.load(number)?,
@@ -630,7 +637,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Goes on from an address by an operand times a number; sums in it are taken apart.
-    fn step(
+    pub fn step(
         &mut self,
         address: &mut Address,
         operand: &Operand,
@@ -928,16 +935,21 @@ impl<'a> Translator<'a> {
         let f = self.f;
         let operands = &f.insts[number].operands;
         let (a, b) = (self.address(&operands[0])?, self.address(&operands[1])?);
+        self.compare_two(&a, &b, compare)
+    }
+
+    /// Compares two addresses.
+    pub fn compare_two(&mut self, a: &Address, b: &Address, compare: Compare) -> Done<Value> {
         let equal = match (a.root, b.root) {
-            (None, _) => self.is_null(&b),
-            (_, None) => self.is_null(&a),
+            (None, _) => self.is_null(b),
+            (_, None) => self.is_null(a),
             (Some(_), Some(_)) if a.choice.is_some() || b.choice.is_some() => {
                 return Err(
                     self.refuse("a comparison of pointers that lead to one of several objects")
                 );
             }
             (Some(x), Some(y)) if x == y => {
-                let (x, y) = (self.distance(&a, 1), self.distance(&b, 1));
+                let (x, y) = (self.distance(a, 1), self.distance(b, 1));
                 let (x, y) = (self.signed(x, true), self.signed(y, true));
                 match compare {
                     Compare::Eq | Compare::Ne => self.op(Op::Eq, &[x, y]),
@@ -951,7 +963,7 @@ impl<'a> Translator<'a> {
             (Some(x), Some(y)) => match self.shared.get(&pair(x, y)) {
                 Some(shared) => {
                     let shared = self.is_shared(*shared);
-                    let (x, y) = (self.distance(&a, 1), self.distance(&b, 1));
+                    let (x, y) = (self.distance(a, 1), self.distance(b, 1));
                     let (x, y) = (self.signed(x, true), self.signed(y, true));
                     let same = self.op(Op::Eq, &[x, y]);
                     self.op(Op::And, &[shared, same])

@@ -95,8 +95,8 @@ impl Module {
         }
     }
 
-    /// The annotations of functions: the function, what is annotated, and a text if it has one. One of a variable
-    /// that is the address of a function is the function's.
+    /// The annotations of functions: the function, what is annotated, and a text if it has one, or a number as one. One
+    /// of a variable that is the address of a function is the function's.
     pub fn annotations(&self) -> Vec<(String, String, Option<String>)> {
         let mut all = Vec::new();
         // SAFETY: an array of structs of five constants, as clang writes them; what is not there is null.
@@ -112,7 +112,8 @@ impl Module {
                     break;
                 }
                 let part = |i| LLVMGetAggregateElement(entry, i);
-                let Annotation { name, text, .. } = annotation(part(1), part(4));
+                let Annotation { name, text, number } = annotation(part(1), part(4));
+                let text = text.or_else(|| number.map(|number| number.to_string()));
                 all.push((name_of(points_to(part(0))), name, text));
             }
         }
@@ -179,6 +180,9 @@ impl Module {
             }
             // What is said of variables is not asked for, and passes would keep it up to date.
             self.run("globaldce,strip-nonlinetable-debuginfo")?;
+            // Variables go to registers once for each function, not once for each call of it: LLVM asks of each where in
+            // all that it is inlined into its values meet.
+            self.run(&format!("function(sroa,early-cse,instsimplify,{SIMPLIFY})"))?;
             self.shorten_chains()?;
             self.run("always-inline,globaldce")?;
             for function in params.keys() {

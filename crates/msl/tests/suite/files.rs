@@ -123,3 +123,40 @@ fn loops_that_end_the_kernel_count() {
     });
     assert_eq!(counted, 1, "{module}");
 }
+
+/// The attribute may stand in front of a function and behind its name, and say a number that a template gives.
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn the_most_threads_of_a_threadgroup_are_required() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let text = "#include <metal_stdlib>
+         using namespace metal;
+         [[max_total_threads_per_threadgroup(64)]] kernel void a(device float *x [[buffer(0)]]) { x[0] = 1; }
+         kernel void b [[max_total_threads_per_threadgroup(32)]] (device float *x [[buffer(0)]]) { x[0] = 1; }
+         template <int N> [[kernel, max_total_threads_per_threadgroup(N * 32)]] void t(device float *x [[buffer(0)]]) { x[0] = N; }
+         template [[host_name(\"c\")]] [[kernel]] decltype(t<4>) t<4>;
+         kernel void d(device float *x [[buffer(0)]]) { x[0] = 1; }";
+    let module = read("k.metal", text).expect("kernels");
+    let printed = module.to_string();
+    for (name, most) in [
+        ("a", Some(64)),
+        ("b", Some(32)),
+        ("c", Some(128)),
+        ("d", None),
+    ] {
+        let head = printed
+            .lines()
+            .find(|l| l.contains(&format!("kernel @{name}(")));
+        let head = head.expect("it is there");
+        let required = most.map(|most| {
+            format!("requires(threadgroup.x * threadgroup.y * threadgroup.z <= {most})")
+        });
+        match required {
+            Some(required) => assert!(head.contains(&required), "{head}"),
+            None => assert!(!head.contains("requires"), "{head}"),
+        }
+    }
+}

@@ -595,3 +595,38 @@ fn fields_that_are_loaded_in_a_loop_and_behind_it_are_of_a_struct() {
     let text = kernels.module.to_string();
     assert!(text.contains("%s: constant @Sizes"), "{text}");
 }
+
+/// Of an address as a number only what does not depend on where objects lie has a meaning.
+#[test]
+fn numbers_of_addresses_that_say_where_objects_lie_are_refused() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let what = "an address as a number";
+    for (line, said) in [
+        ("z[0] = ulong(x) * 3;", what),
+        ("z[0] = ulong(x);", what),
+        ("z[0] = ulong(x) & 4095;", what),
+        ("z[0] = ulong(x) - ulong(z);", what),
+        ("z[0] = ulong(x) == 4096;", what),
+        ("*(device float *)z[0] = 1;", "a number as an address"),
+    ] {
+        let library = Library {
+            name: "numbers.metal".to_string(),
+            text: format!(
+                "#include <metal_stdlib>\n\
+                 kernel void k(device float *x [[buffer(0)]], device ulong *z [[buffer(1)]]) {{\n{line}\n}}\n"
+            ),
+            ..Library::default()
+        };
+        let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
+        assert_eq!(all.len(), 1, "{line}");
+        assert!(
+            all[0].message.starts_with(said),
+            "{line}: {}",
+            all[0].message
+        );
+        assert_eq!(all[0].span().start.line, 3, "{line}: {}", all[0].message);
+    }
+}
