@@ -14,7 +14,7 @@ use crate::texture::Load;
 use crate::translate::{Done, Translator};
 use crate::value::{At, Index, Layout, MemPtr, Ptr, Val};
 
-/// Arrays of constants with more elements than these become tables.
+/// Arrays of constants with more elements than these become tables; of fewer, those of which a computed index chooses.
 const MAX_INLINE_CONSTANTS: usize = 4;
 
 impl<'a> Translator<'a> {
@@ -116,11 +116,35 @@ impl<'a> Translator<'a> {
             None => {
                 let name = shader.constants.iter().find(|(_, c)| c.init == handle);
                 let name = name.and_then(|(_, c)| c.name.clone());
-                let known = self.declare_table(&shader.global_expressions, handle, ty, name)?;
+                let known = (&shader.global_expressions, handle, MAX_INLINE_CONSTANTS);
+                let known = self.declare_table(known, ty, name)?;
                 self.tables.insert(handle, known);
                 known
             }
         };
+        Ok(known.map(|memory| Self::stored(memory, ty)))
+    }
+
+    /// An array of constants of which a computed index chooses, as a program-scope constant, however short it is.
+    fn short_table(
+        &mut self,
+        base: Handle<Expression>,
+        ty: Handle<naga::Type>,
+    ) -> Done<Option<Val>> {
+        let (shader, function) = (self.shader, self.frame().function);
+        let (arena, handle, name) = match &function.expressions[base] {
+            Expression::Constant(c) => {
+                let constant = &shader.constants[*c];
+                let name = constant.name.clone();
+                (&shader.global_expressions, constant.init, name)
+            }
+            Expression::Compose { .. } => {
+                let name = function.named_expressions.get(&base).cloned();
+                (&function.expressions, base, name)
+            }
+            _computed => return Ok(None),
+        };
+        let known = self.declare_table((arena, handle, 0), ty, name)?;
         Ok(known.map(|memory| Self::stored(memory, ty)))
     }
 
@@ -135,8 +159,7 @@ impl<'a> Translator<'a> {
 
     fn declare_table(
         &mut self,
-        arena: &Arena<Expression>,
-        handle: Handle<Expression>,
+        (arena, handle, inline): (&Arena<Expression>, Handle<Expression>, usize),
         ty: Handle<naga::Type>,
         name: Option<String>,
     ) -> Done<Option<Memory>> {
@@ -147,7 +170,7 @@ impl<'a> Translator<'a> {
             return Ok(None);
         };
         let mut values = Vec::new();
-        if !self.flatten(arena, handle, &mut values) || values.len() <= MAX_INLINE_CONSTANTS {
+        if !self.flatten(arena, handle, &mut values) || values.len() <= inline {
             return Ok(None);
         }
         let element = self.array_element(base, Layout::Own)?;
@@ -292,9 +315,8 @@ impl<'a> Translator<'a> {
             Expression::ZeroValue(ty) => self.zero(*ty, &self.called(handle))?,
             Expression::Compose { ty, components } => {
                 let name = function.named_expressions.get(&handle).cloned();
-                if let Some(memory) =
-                    self.declare_table(&function.expressions, handle, *ty, name)?
-                {
+                let own = (&function.expressions, handle, MAX_INLINE_CONSTANTS);
+                if let Some(memory) = self.declare_table(own, *ty, name)? {
                     return Ok(Self::stored(memory, *ty));
                 }
                 let mut values = Vec::new();
@@ -453,7 +475,10 @@ impl<'a> Translator<'a> {
                 let TypeResolution::Handle(ty) = self.frame().info[base].ty else {
                     return Err(self.unexpected("an array without a type"));
                 };
-                self.spill(&value, ty, &self.called(base))?
+                match self.short_table(base, ty)? {
+                    Some(table) => table,
+                    None => self.spill(&value, ty, &self.called(base))?,
+                }
             }
             _as_it_is => value,
         };
