@@ -52,7 +52,7 @@ pub use dispatch::{
     Arg, Dispatch, Extent, Given, Grid, GridSizes, Options, Outcome, check_arguments, check_grid,
 };
 pub use observe::Observer;
-pub use requires::check_requirements;
+pub use requires::{check_all_required, check_requirements};
 pub use schedule::run;
 pub use unordered::UnorderedAtomics;
 pub use verdict::Schedules;

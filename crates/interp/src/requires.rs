@@ -15,6 +15,8 @@ struct Numbers<'a> {
     kernel: &'a Kernel,
     grid: &'a GridSizes,
     args: Vec<Given<'a>>,
+    /// Function constants by their place, where the kernel still has them.
+    constants: &'a [Option<i128>],
     /// What buffers hold, by the place of the parameter, where that is looked at.
     held: &'a dyn Fn(u32) -> Option<&'a [u8]>,
 }
@@ -70,7 +72,8 @@ impl Numbers<'_> {
                 let each = element.extent(&self.module.structs)?.size_bytes;
                 field.read(each, (self.held)(place)?)
             }
-            LaunchNumber::Constant(_) | LaunchNumber::Element => None,
+            LaunchNumber::Constant(place) => self.constants.get(place as usize).copied()?,
+            LaunchNumber::Element => None,
         }
     }
 
@@ -102,6 +105,93 @@ impl Numbers<'_> {
         );
         self.refuse(requirement, message, "launch it with smaller numbers")
     }
+
+    /// Checks the numbers.
+    fn check(&self) -> Result<(), Diagnostics> {
+        for requirement in &self.kernel.requires {
+            let Required::Holds(comparison) = &requirement.required else {
+                continue;
+            };
+            if comparison.is_of_contents() {
+                continue;
+            }
+            match comparison.holds(&|number| self.number(number)) {
+                Some(true) => {}
+                Some(false) => self.broken(requirement, None)?,
+                None => self.too_large(requirement)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what buffers hold.
+    fn check_contents(&self) -> Result<(), Diagnostics> {
+        let held = |buffer: u32| {
+            let scalar = match self.kernel.params.get(buffer as usize).map(|p| &p.kind) {
+                Some(ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) => {
+                    match element {
+                        ElementType::Value(Type::Scalar(scalar)) => Some(*scalar),
+                        ElementType::Value(_) | ElementType::Array(..) | ElementType::Struct(_) => {
+                            None
+                        }
+                    }
+                }
+                Some(
+                    ParamKind::Threadgroup { .. }
+                    | ParamKind::Scalar { .. }
+                    | ParamKind::Texture(_)
+                    | ParamKind::Sampler,
+                )
+                | None => None,
+            };
+            let bytes = (self.held)(buffer).unwrap_or(&[]);
+            scalar.map(|scalar| integers(scalar, bytes))
+        };
+        for requirement in &self.kernel.requires {
+            match &requirement.required {
+                Required::Holds(comparison) if comparison.is_of_contents() => {
+                    match comparison.holds(&|number| self.number(number)) {
+                        Some(true) => {}
+                        Some(false) => self.broken(requirement, None)?,
+                        None => self.too_large(requirement)?,
+                    }
+                }
+                Required::Holds(_) => {}
+                Required::Each {
+                    buffer, comparison, ..
+                } => {
+                    for (at, value) in (0..).zip(held(*buffer).into_iter().flatten()) {
+                        let number = |number| match number {
+                            LaunchNumber::Element => Some(value),
+                            another => self.number(another),
+                        };
+                        match comparison.holds(&number) {
+                            Some(true) => {}
+                            Some(false) => self.broken(requirement, Some((at, value)))?,
+                            None => self.too_large(requirement)?,
+                        }
+                    }
+                }
+                Required::Ascending { buffer } => {
+                    let mut before: Option<i128> = None;
+                    for (at, value) in (0u64..).zip(held(*buffer).into_iter().flatten()) {
+                        if let Some(before) = before.filter(|before| value < *before) {
+                            let name = &self.kernel.params[*buffer as usize].name;
+                            let message = format!(
+                                "kernel `{}` requires ascending {name}, but {name}[{}] is {before} and \
+                                 {name}[{at}] is {value}",
+                                self.kernel.name,
+                                at - 1
+                            );
+                            self.refuse(requirement, message, "sort the buffer")?;
+                        }
+                        before = Some(value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks the numbers of a dispatch against what the kernel requires of them (S5).
@@ -122,22 +212,34 @@ pub fn check_requirements<'a>(
         kernel,
         grid,
         args: args.collect(),
+        constants: &[],
         held: &|_| None,
     };
-    for requirement in &kernel.requires {
-        let Required::Holds(comparison) = &requirement.required else {
-            continue;
-        };
-        if comparison.is_of_contents() {
-            continue;
-        }
-        match comparison.holds(&|number| numbers.number(number)) {
-            Some(true) => {}
-            Some(false) => numbers.broken(requirement, None)?,
-            None => numbers.too_large(requirement)?,
-        }
-    }
-    Ok(())
+    numbers.check()
+}
+
+/// Checks all that a kernel requires (S5) of a launch that nobody has to run: its numbers, with those of function
+/// constants by their place, and what its buffers hold, where `held` gives the bytes of those of which something is
+/// required.
+///
+/// # Errors
+/// `broken-requirement`, as of [`check_requirements`]; or the first element that breaks it.
+pub fn check_all_required<'a>(
+    (module, kernel): (&'a Module, &'a Kernel),
+    grid: &'a GridSizes,
+    (args, constants): (Vec<Given<'a>>, &'a [Option<i128>]),
+    held: &'a dyn Fn(u32) -> Option<&'a [u8]>,
+) -> Result<(), Diagnostics> {
+    let numbers = Numbers {
+        module,
+        kernel,
+        grid,
+        args,
+        constants,
+        held,
+    };
+    numbers.check()?;
+    numbers.check_contents()
 }
 
 /// Checks what buffers hold against what the kernel requires of that (S5).
@@ -155,71 +257,10 @@ pub(crate) fn check_contents(
         kernel,
         grid,
         args: args.iter().map(Given::from).collect(),
+        constants: &[],
         held: &|place| args.get(place as usize).map(|arg| arg.bytes()),
     };
-    let held = |buffer: u32| {
-        let scalar = match kernel.params.get(buffer as usize).map(|p| &p.kind) {
-            Some(ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) => {
-                match element {
-                    ElementType::Value(Type::Scalar(scalar)) => Some(*scalar),
-                    ElementType::Value(_) | ElementType::Array(..) | ElementType::Struct(_) => None,
-                }
-            }
-            Some(
-                ParamKind::Threadgroup { .. }
-                | ParamKind::Scalar { .. }
-                | ParamKind::Texture(_)
-                | ParamKind::Sampler,
-            )
-            | None => None,
-        };
-        let bytes = args.get(buffer as usize).map_or(&[][..], |arg| arg.bytes());
-        scalar.map(|scalar| integers(scalar, bytes))
-    };
-    for requirement in &kernel.requires {
-        match &requirement.required {
-            Required::Holds(comparison) if comparison.is_of_contents() => {
-                match comparison.holds(&|number| numbers.number(number)) {
-                    Some(true) => {}
-                    Some(false) => numbers.broken(requirement, None)?,
-                    None => numbers.too_large(requirement)?,
-                }
-            }
-            Required::Holds(_) => {}
-            Required::Each {
-                buffer, comparison, ..
-            } => {
-                for (at, value) in (0..).zip(held(*buffer).into_iter().flatten()) {
-                    let number = |number| match number {
-                        LaunchNumber::Element => Some(value),
-                        another => numbers.number(another),
-                    };
-                    match comparison.holds(&number) {
-                        Some(true) => {}
-                        Some(false) => numbers.broken(requirement, Some((at, value)))?,
-                        None => numbers.too_large(requirement)?,
-                    }
-                }
-            }
-            Required::Ascending { buffer } => {
-                let mut before: Option<i128> = None;
-                for (at, value) in (0u64..).zip(held(*buffer).into_iter().flatten()) {
-                    if let Some(before) = before.filter(|before| value < *before) {
-                        let name = &kernel.params[*buffer as usize].name;
-                        let message = format!(
-                            "kernel `{}` requires ascending {name}, but {name}[{}] is {before} and \
-                             {name}[{at}] is {value}",
-                            kernel.name,
-                            at - 1
-                        );
-                        numbers.refuse(requirement, message, "sort the buffer")?;
-                    }
-                    before = Some(value);
-                }
-            }
-        }
-    }
-    Ok(())
+    numbers.check_contents()
 }
 
 /// The integers of a type that bytes hold; a remainder is unreachable (B4).

@@ -86,6 +86,8 @@ pub enum FieldStep {
     Field(StructId, u32),
     /// A component of a vector.
     Component(u32),
+    /// Element number so many of an array inside.
+    Element(u32),
 }
 
 /// How components are called.
@@ -93,7 +95,7 @@ const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 
 impl Field {
     /// What a location of the first element of a buffer is: `None` if it has no such location, or one that has no name,
-    /// as in an array.
+    /// as in a matrix.
     pub fn of(module: &Module, kernel: &Kernel, param: u32, location: u32) -> Option<Field> {
         let element = element_of(kernel, param)?;
         let structs = &module.structs;
@@ -119,7 +121,13 @@ impl Field {
                         left -= within;
                     }
                 }
-                ElementType::Value(_) | ElementType::Array(..) => return None,
+                ElementType::Array(inner, _) => {
+                    let each = inner.extent(structs)?.location_count.max(1);
+                    path.push(FieldStep::Element((left / each) as u32));
+                    left %= each;
+                    at = inner;
+                }
+                ElementType::Value(_) => return None,
             }
         }
         Some(Field {
@@ -157,7 +165,8 @@ fn element_of(kernel: &Kernel, param: u32) -> Option<&ElementType> {
     }
 }
 
-/// The location that these names lead to in the first element of a buffer, of fields and at last of a component.
+/// The location that these names lead to in the first element of a buffer, of fields, elements of arrays (`[2]`) and at
+/// last of a component.
 pub(crate) fn location_of(
     module: &Module,
     kernel: &Kernel,
@@ -187,7 +196,16 @@ pub(crate) fn location_of(
                     None
                 };
             }
-            ElementType::Value(_) | ElementType::Array(..) => return None,
+            ElementType::Array(inner, count) => {
+                let number = name.strip_prefix('[')?.strip_suffix(']')?;
+                let number: u32 = number.parse().ok()?;
+                if number >= *count {
+                    return None;
+                }
+                location += u64::from(number) * inner.extent(&module.structs)?.location_count;
+                at = inner;
+            }
+            ElementType::Value(_) => return None,
         }
     }
     let is_scalar = matches!(at, ElementType::Value(Type::Scalar(_)));
@@ -557,9 +575,9 @@ impl Words<'_> {
             text += "[0]";
         }
         for step in &field.path {
-            text.push('.');
             match *step {
                 FieldStep::Field(id, number) => {
+                    text.push('.');
                     let def = self.module.structs.get(id.0 as usize);
                     let name = def.and_then(|def| def.fields.get(number as usize));
                     let name = name.map_or("", |(name, _)| &**name);
@@ -569,7 +587,11 @@ impl Words<'_> {
                         name.into()
                     };
                 }
-                FieldStep::Component(number) => text += COMPONENTS[number as usize & 3],
+                FieldStep::Component(number) => {
+                    text.push('.');
+                    text += COMPONENTS[number as usize & 3];
+                }
+                FieldStep::Element(number) => text += &format!("[{number}]"),
             }
         }
         text

@@ -4,16 +4,19 @@
 //! invar-certificate 1
 //! kernel softmax
 //! condition at-most 1 argument.2 groups.x 1 length.0
-//! launch grid.x:8 grid.y:1 grid.z:1 .. length.0:64
+//! launch grid.x:8 grid.y:1 grid.z:1 .. length.0:64 element.0.0:3
 //! proof 0f3a.. (product 3 4 90 (sum (90 1) (7 1)))
 //! ```
+//!
+//! `element.0.0:3` is what an element of a buffer holds of whose contents the kernel requires something; those that are
+//! not said are like the one before.
 //!
 //! [`verify_certificate`]: crate::verify_certificate
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use invar_ir::Dim;
+use invar_ir::{Dim, Memory};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Term};
@@ -73,6 +76,13 @@ pub fn write(certificates: &[Certificate]) -> String {
             out += "launch";
             for (number, value) in all_of(launch) {
                 out += &format!(" {}:{value}", number_text(number));
+            }
+            for (memory, elements) in &launch.contents {
+                if let Memory::Param(place) = memory {
+                    for (at, value) in elements {
+                        out += &format!(" element.{place}.{at}:{value}");
+                    }
+                }
             }
             out.push('\n');
         }
@@ -256,6 +266,13 @@ fn read_launch(text: &str) -> Option<Launch> {
     let mut launch = Launch::default();
     for word in text.split(' ') {
         let (number, value) = word.split_once(':')?;
+        if let Some(element) = number.strip_prefix("element.") {
+            let (place, at) = element.split_once('.')?;
+            let memory = Memory::Param(place.parse().ok()?);
+            let elements = launch.contents.entry(memory).or_default();
+            elements.insert(at.parse().ok()?, value.parse().ok()?);
+            continue;
+        }
         let (number, value) = (read_number(number)?, value.parse().ok()?);
         let (list, place) = match number {
             Number::Argument(place) | Number::Length(place) => (&mut launch.numbers, place),

@@ -13,6 +13,7 @@ use crate::certificate::{self, Proof};
 use crate::condition::{Condition, Number};
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear, Problem};
+use crate::loads::AllReached;
 use crate::query::{Int, Query};
 use crate::rounds::Unrolled;
 use crate::shape::{Definition, Id, Round, Rounds, Shape};
@@ -209,6 +210,7 @@ pub struct Subject<'k> {
     pub needed: RefCell<BTreeSet<u128>>,
     /// Conditions used by proofs that values do not wrap, of the question at hand.
     pub used: RefCell<BTreeSet<usize>>,
+    pub(crate) held: RefCell<AllReached>,
     pub(crate) tables: RefCell<HashMap<Id, Table>>,
     pub(crate) unrolled: Unrolled,
     pub(crate) invariants: RefCell<HashMap<(Id, usize), Vec<Invariant>>>,
@@ -328,6 +330,7 @@ impl<'k> Subject<'k> {
             proofs: RefCell::new(BTreeMap::new()),
             needed: RefCell::new(BTreeSet::new()),
             used: RefCell::new(BTreeSet::new()),
+            held: RefCell::new(AllReached::new()),
             tables: RefCell::new(HashMap::new()),
             unrolled: Unrolled::default(),
             invariants: RefCell::new(HashMap::new()),
@@ -629,16 +632,18 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// Whether there may be a launch that fulfils the conditions.
+    /// Whether there may be a launch that fulfils the conditions, with elements of which the kernel requires something.
     pub fn is_possible(&self) -> bool {
-        let (q, _) = self.query(true);
+        let (mut q, _) = self.query(true);
+        self.say_held(&mut q);
         self.refuted(&q.problem, ASIDE).is_err()
     }
 
     /// A model of the conditions with numbers of the launch within a limit, if there is one; what they do not speak of
     /// is left open.
     pub fn model(&self, limit: Option<i128>) -> Option<Launch> {
-        let (q, _) = self.query(true);
+        let (mut q, _) = self.query(true);
+        self.say_held(&mut q);
         let mut problem = q.problem.clone();
         limit_launch(&q, &mut problem, limit);
         match self.solved(&problem, ASIDE) {

@@ -463,9 +463,16 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
     }
     let mut constants = Vec::new();
     for (i, constant) in module.function_constants.iter().enumerate() {
-        if let Some(value) = launch.constants.get(i).copied().flatten() {
-            constants.push((constant.name.to_string(), value.to_string()));
-        }
+        let value = match launch.constants.get(i).copied().flatten() {
+            Some(value) => Some(value.to_string()),
+            // One has to be said of those that have none of their own.
+            None if constant.default.is_none() => Some(match constant.scalar {
+                Scalar::Bool => "true".to_string(),
+                _number => "1".to_string(),
+            }),
+            None => None,
+        };
+        constants.extend(value.map(|value| (constant.name.to_string(), value)));
     }
     Some(Spelled {
         grid,
@@ -619,12 +626,22 @@ fn contents(length: i128, known: Option<&BTreeMap<u64, i128>>) -> String {
 /// # Errors
 /// Why it could not be run.
 pub fn run(module: &Verified, kernel: &str, launch: &Spelled) -> Result<Vec<Diagnostic>, String> {
+    run_within(module, kernel, launch, MAX_STEPS).map(|(found, _)| found)
+}
+
+/// As [`run`], of so many instructions at most in each schedule; and how many there were.
+pub(crate) fn run_within(
+    module: &Verified,
+    kernel: &str,
+    launch: &Spelled,
+    most: u64,
+) -> Result<(Vec<Diagnostic>, u64), String> {
     let said =
         |Diagnostics(all): Diagnostics| all.first().map_or(String::new(), |d| d.message.clone());
     let cases = cases(&launch.directive(kernel)).map_err(said)?;
     let case = cases.first().ok_or("the launch cannot be written down")?;
     let options = Options {
-        step_limit: MAX_STEPS,
+        step_limit: most,
         time_limit: Some(std::time::Duration::from_secs(20)),
         ..Options::default()
     };
@@ -643,5 +660,6 @@ pub fn run(module: &Verified, kernel: &str, launch: &Spelled) -> Result<Vec<Diag
             Rule::DataRace | Rule::ExecutionOnlyBarrier | Rule::EqualStores | Rule::OutOfBounds
         )
     };
-    Ok(report.diagnostics.into_iter().filter(counts).collect())
+    let found = report.diagnostics.into_iter().filter(counts).collect();
+    Ok((found, report.steps))
 }

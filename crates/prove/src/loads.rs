@@ -2,12 +2,14 @@
 //! one place give the same. A component of a vector that is loaded is as the load of that component.
 //!
 //! Integers that the first element of a buffer holds are numbers of the launch: fields of a struct of parameters. What
-//! constant arrays hold is known: what lies between the least and the largest that an index can reach, and of a few
-//! elements which is which.
+//! constant arrays hold is known, also of the components and fields of their elements: what lies between the least and the
+//! largest that an index can reach, of a few numbers which is which, and where no two are the same that one number is of
+//! one place.
 //!
 //! Deliberately absent: what other memory holds, but for what the kernel requires of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use invar_ir::requires::{Field, FieldStep};
 use invar_ir::{ElementType, InstKind, Memory, Op, Place, Scalar, Step, Type, Value, Width};
@@ -15,6 +17,7 @@ use invar_ir::{ElementType, InstKind, Memory, Op, Place, Scalar, Step, Type, Val
 use crate::condition::Number;
 use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
+use crate::made;
 use crate::query::{Int, Query, Way};
 use crate::shape::Statement;
 use crate::value::{Thread, range};
@@ -22,11 +25,33 @@ use crate::value::{Thread, range};
 /// Of so many elements of a constant array it is said which is which.
 const MOST_HELD: usize = 16;
 
-/// The least and the largest of elements, and the 0 of an access out of bounds (B1).
-fn held_between(held: &[(i128, i128)]) -> Option<(i128, i128)> {
-    let values = || held.iter().map(|(_, value)| *value);
-    Some((values().min()?.min(0), values().max()?.max(0)))
+/// A number that a constant array holds: where, by the index of the element and those of its way into it, and what.
+type Held = (Vec<i128>, i128);
+
+/// The numbers of a constant array that indices within bounds can reach.
+#[derive(Debug, Default)]
+pub struct Reached {
+    held: Vec<Held>,
+    /// The least and the largest of them, and the 0 of an access out of bounds (B1).
+    between: Option<(i128, i128)>,
+    /// Whether no two are the same.
+    are_distinct: bool,
 }
+
+impl Reached {
+    fn of(held: Vec<Held>) -> Reached {
+        let values: BTreeSet<i128> = held.iter().map(|(_, value)| *value).collect();
+        let ends = values.first().zip(values.last());
+        Reached {
+            between: ends.map(|(least, most)| ((*least).min(0), (*most).max(0))),
+            are_distinct: held.len() > 1 && values.len() == held.len(),
+            held,
+        }
+    }
+}
+
+/// What was reached of constant arrays, by the way into their elements and the bounds of the indices.
+pub type AllReached = HashMap<(Memory, Way, Vec<(i128, i128)>), Rc<Reached>>;
 
 impl Subject<'_> {
     /// What a load of an integer gives, or the component of one of integers.
@@ -71,7 +96,7 @@ impl Subject<'_> {
             for step in &field.path {
                 match *step {
                     FieldStep::Field(_, number) => way.push(Some(number)),
-                    FieldStep::Component(number) => {
+                    FieldStep::Component(number) | FieldStep::Element(number) => {
                         way.push(None);
                         at.push(Linear::constant(number.into()));
                     }
@@ -85,6 +110,31 @@ impl Subject<'_> {
             let key = format!("any number of {place} at {location}");
             q.symbol(&key, -(1 << 63), 1 << 64)
         })
+    }
+
+    /// Says that buffers of whose elements the kernel requires something have a first one, and that fields are 0 of a
+    /// buffer that has no element (B1).
+    pub fn say_held(&self, q: &mut Query) {
+        for (place, scalar) in made::of_elements(self.kernel) {
+            let memory = Memory::Param(place);
+            let length = self.length(q, memory).form;
+            q.say(Formula::le(&Linear::constant(1), &length));
+            let first = (vec![Linear::constant(0)], &Int::constant(0));
+            self.load(q, (memory, Way::new()), first, scalar);
+        }
+        let fields = self.fields_loaded().into_iter();
+        for number in fields.chain(made::fields_required(self.kernel)) {
+            if let Number::Field(place, location) = number {
+                let field = self.field(q, place, location).form;
+                let length = self.length(q, Memory::Param(place as u32)).form;
+                let some = Formula::le(&Linear::constant(1), &length);
+                let is_zero = Formula::eq(&field, &Linear::constant(0));
+                let either = some
+                    .zip(is_zero)
+                    .map(|(some, zero)| Formula::any([some, zero]));
+                q.say(either);
+            }
+        }
     }
 
     /// The numbers with names that it loads from the first elements of buffers that it only reads.
@@ -197,6 +247,10 @@ impl Subject<'_> {
                     location += part as u64;
                     at = ElementType::Value(Type::Scalar(*scalar));
                 }
+                ElementType::Array(inner, count) if (part as u64) < u64::from(*count) => {
+                    location += part as u64 * inner.extent(structs)?.location_count;
+                    at = (**inner).clone();
+                }
                 ElementType::Value(_) | ElementType::Array(..) => return None,
             }
         }
@@ -222,20 +276,117 @@ impl Subject<'_> {
             .map(|(location, _)| location)
     }
 
-    /// The elements of a constant array of integers that an index can reach, with their places; none of what is
+    /// The numbers of a constant array that a way into its elements with indices between these can reach; none of what is
     /// another object.
-    fn held(&self, (memory, way): &(Memory, Way), index: &Int) -> Vec<(i128, i128)> {
+    fn reached(&self, object: &(Memory, Way), at: Vec<(i128, i128)>) -> Rc<Reached> {
+        let key = (object.0, object.1.clone(), at);
+        if let Some(known) = self.held.borrow().get(&key) {
+            return known.clone();
+        }
+        let reached = Rc::new(Reached::of(self.held(object, &key.2)));
+        self.held.borrow_mut().insert(key, reached.clone());
+        reached
+    }
+
+    fn held(&self, (memory, way): &(Memory, Way), at: &[(i128, i128)]) -> Vec<Held> {
         let Memory::Constant(number) = memory else {
             return Vec::new();
         };
         let array = self.module.constants.get(*number as usize);
-        let array = array.filter(|array| {
-            way.is_empty() && matches!(array.element, ElementType::Value(Type::Scalar(_)))
+        let found = array.and_then(|array| {
+            let each = array.element.extent(&self.module.structs)?.location_count;
+            let (first, inner) = at.split_first()?;
+            let mut all = Vec::new();
+            let last = first.1.min(i128::from(array.length) - 1);
+            for element in first.0.max(0)..=last {
+                let start = u64::try_from(element).ok()? * each;
+                let place = (start, vec![element]);
+                self.scalars_of(&array.element, way, inner, place, &mut all);
+            }
+            let value = |(place, location): (Vec<i128>, u64)| {
+                let value = array.values.get(usize::try_from(location).ok()?)?;
+                let number = value
+                    .scalar
+                    .is_integer()
+                    .then(|| value.scalar.integer(value.bits));
+                Some((place, number?))
+            };
+            all.into_iter().map(value).collect::<Option<Vec<Held>>>()
         });
-        let values = array.map_or(&[][..], |array| &array.values);
-        let all = (0..).zip(values.iter().map(|v| v.scalar.integer(v.bits)));
-        all.filter(|(place, _)| (index.low..=index.high).contains(place))
-            .collect()
+        found.unwrap_or_default()
+    }
+
+    /// The scalars of an element to which a way with these indices can lead, each with its indices and its location.
+    fn scalars_of(
+        &self,
+        element: &ElementType,
+        way: &[Option<u32>],
+        at: &[(i128, i128)],
+        (location, place): (u64, Vec<i128>),
+        found: &mut Vec<(Vec<i128>, u64)>,
+    ) {
+        let structs = &self.module.structs;
+        let (part, count) = match (element, way.first()) {
+            (ElementType::Value(Type::Scalar(_)), None) => {
+                found.push((place, location));
+                return;
+            }
+            (ElementType::Struct(id), Some(Some(field))) => {
+                let fields = structs.get(id.0 as usize).map_or(&[][..], |s| &s.fields);
+                let before = fields.iter().take(*field as usize);
+                let before = before.filter_map(|(_, ty)| Some(ty.extent(structs)?.location_count));
+                let location = location + before.sum::<u64>();
+                if let Some((_, inner)) = fields.get(*field as usize) {
+                    self.scalars_of(inner, &way[1..], at, (location, place), found);
+                }
+                return;
+            }
+            (ElementType::Array(inner, count), Some(None)) => ((**inner).clone(), *count),
+            (ElementType::Value(Type::Vector(scalar, count)), Some(None)) => {
+                let part = ElementType::Value(Type::Scalar(*scalar));
+                (part, u32::from(*count))
+            }
+            (ElementType::Value(_) | ElementType::Array(..) | ElementType::Struct(_), _) => return,
+        };
+        let each = part.extent(structs).map_or(0, |e| e.location_count);
+        let Some(((low, high), rest)) = at.split_first() else {
+            return;
+        };
+        for number in (*low).max(0)..=(*high).min(i128::from(count) - 1) {
+            let mut place = place.clone();
+            place.push(number);
+            let location = location + number as u64 * each;
+            self.scalars_of(&part, &way[1..], rest, (location, place), found);
+        }
+    }
+
+    /// Says of two loads from a constant array that they are of one place if they give one number, where no two of its
+    /// numbers are the same: a permutation, as which a table maps threads to places.
+    fn say_distinct(
+        q: &mut Query,
+        held: &[Held],
+        (at, loaded): (&[Linear], &Linear),
+        before: &[(Vec<Linear>, Linear)],
+    ) -> Option<()> {
+        let ends = |number: usize| {
+            let places = held.iter().map(|(place, _)| place[number]);
+            Some((places.clone().min()?, places.max()?))
+        };
+        for (other, its) in before {
+            let mut same = Vec::new();
+            let mut either = vec![Formula::ne(loaded, its)?];
+            for (number, (a, b)) in at.iter().zip(other).enumerate() {
+                let (first, last) = ends(number)?;
+                same.push(Formula::eq(a, b)?);
+                for at in [a, b] {
+                    either.push(Formula::lt(at, &Linear::constant(first))?);
+                    either.push(Formula::lt(&Linear::constant(last), at)?);
+                }
+            }
+            either.push(Formula::all(same));
+            q.say(Some(Formula::any(either)));
+        }
+        Some(())
     }
 
     /// What a value is, if constants say.
@@ -250,8 +401,12 @@ impl Subject<'_> {
         (at, index): (Vec<Linear>, &Int),
         scalar: Scalar,
     ) -> Option<Int> {
-        let held = self.held(&object, index);
-        let (low, high) = held_between(&held).unwrap_or_else(|| range(scalar));
+        let mut reached = vec![(index.low, index.high)];
+        for form in &at[1..] {
+            reached.push(q.bounds(form)?);
+        }
+        let reached = self.reached(&object, reached);
+        let (low, high) = reached.between.unwrap_or_else(|| range(scalar));
         let before = q.loads.entry(object.clone()).or_default().clone();
         if let Some((_, form)) = before.iter().find(|(other, _)| *other == at) {
             let form = form.clone();
@@ -274,13 +429,16 @@ impl Subject<'_> {
             }
             q.say(Some(Formula::any(either)));
         }
+        let held = &reached.held;
         for (place, value) in held.iter().filter(|_| held.len() <= MOST_HELD) {
-            let (place, value) = (Linear::constant(*place), Linear::constant(*value));
-            let elsewhere = Formula::ne(&index.form, &place)?;
-            q.say(Some(Formula::any([
-                elsewhere,
-                Formula::eq(&loaded.form, &value)?,
-            ])));
+            let mut either = vec![Formula::eq(&loaded.form, &Linear::constant(*value))?];
+            for (at, place) in at.iter().zip(place) {
+                either.push(Formula::ne(at, &Linear::constant(*place))?);
+            }
+            q.say(Some(Formula::any(either)));
+        }
+        if reached.are_distinct {
+            Self::say_distinct(q, held, (&at, &loaded.form), &before)?;
         }
         // What is required of elements is of whole ones.
         if way.is_empty() {

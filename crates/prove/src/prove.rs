@@ -1042,12 +1042,26 @@ impl Session<'_, '_> {
 
     /// Of launches that there are none of anything can be proved.
     fn doubt_of_launches(&self) -> Doubt {
-        let requires = &self.subject.kernel.requires;
-        if !requires.is_empty() && !self.subject.is_possible() {
+        let subject = self.subject;
+        let is_found_out = matches!(subject.engine, Engine::Solver);
+        let unfulfilled = match is_found_out && !subject.kernel.requires.is_empty() {
+            true => subject.unfulfilled(&self.runs),
+            false => Vec::new(),
+        };
+        if !unfulfilled.is_empty() {
+            let requires = unfulfilled.iter().map(|r| &subject.kernel.requires[*r]);
+            let words = requires
+                .clone()
+                .map(|r| r.in_words(subject.module, subject.kernel));
+            let words: Vec<String> = words.collect();
+            let none = match subject.is_possible() {
+                true => "no launch was found that fulfils",
+                false => "no launch fulfils",
+            };
             return Doubt {
-                spans: requires.iter().map(|r| r.span).collect(),
-                what: "no launch fulfils what the kernel requires".to_string(),
-                why: "every launch of it is refused",
+                spans: requires.map(|r| r.span).collect(),
+                what: format!("{none} what the kernel requires: {}", words.join(", ")),
+                why: "where none does, a proof says nothing",
             };
         }
         Doubt {

@@ -105,11 +105,22 @@ pub fn with_whole_threadgroups(module: &mut Module) {
 /// Whether a launch fulfils a requirement of its numbers; `None` if it does not say.
 pub fn holds(requirement: &Requirement, launch: &Launch) -> Option<bool> {
     match &requirement.required {
-        Required::Holds(comparison) => {
-            comparison.holds(&|number| Number::required(number)?.of(launch))
-        }
+        Required::Holds(comparison) => comparison.holds(&|number| of_launch(number, launch)),
         Required::Each { .. } | Required::Ascending { .. } => None,
     }
+}
+
+/// What a launch says that a number of it is; `None` of an element.
+pub fn of_launch(number: LaunchNumber, launch: &Launch) -> Option<i128> {
+    Number::required(number)?.of(launch)
+}
+
+/// Whether a comparison holds of an element in a launch.
+pub fn holds_of(comparison: &Comparison, launch: &Launch, element: i128) -> Option<bool> {
+    comparison.holds(&|number| match number {
+        LaunchNumber::Element => Some(element),
+        another => of_launch(another, launch),
+    })
 }
 
 /// The number that is required to be a multiple, and of what: `%n % 4 == 0`.

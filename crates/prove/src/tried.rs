@@ -12,7 +12,7 @@ use invar_ir::{AccessMode, InstKind, Memory, ParamKind, Rule, Scalar, Type, Valu
 
 use crate::condition::Number;
 use crate::kernel::Subject;
-use crate::launch::{Launch, Spelled, run, spelled};
+use crate::launch::{Launch, Spelled, run_within, spelled};
 use crate::prove::{Counterexample, Goal, Session};
 use crate::required;
 use crate::shape::Definition;
@@ -26,6 +26,10 @@ const MOST_THREADS: i128 = 1 << 11;
 const MOST_RUNS: usize = 96;
 /// So many of them may come to no end.
 const MOST_REFUSED: usize = 3;
+/// The most instructions of each of them, in one schedule.
+const MOST_STEPS: u64 = 200_000;
+/// Once all together had so many instructions, no further one is begun.
+const STEPS: u64 = 2_000_000;
 /// Threadgroups.
 const GROUPS: [[i128; 3]; 8] = [
     [2, 2, 2],
@@ -72,17 +76,20 @@ impl Session<'_, '_> {
         let others = launches.iter().take(WITH_CONTENTS);
         let others: Vec<Spelled> = others.flat_map(with_other_contents).collect();
         let all = launches.into_iter().chain(others).take(MOST_RUNS);
-        let mut refused = 0;
+        let (mut refused, mut steps) = (0, 0);
         for launch in all {
-            match run(self.verified, &kernel.name, &launch) {
-                Ok(findings) if findings.iter().any(of_open) => {
+            if steps > STEPS {
+                break;
+            }
+            match run_within(self.verified, &kernel.name, &launch, MOST_STEPS) {
+                Ok((findings, _)) if findings.iter().any(of_open) => {
                     return Some(Counterexample {
                         launch,
                         findings,
                         is_written: false,
                     });
                 }
-                Ok(_) => {}
+                Ok((_, its)) => steps += its,
                 // A loop that hardly ends is as long in the others.
                 Err(_) if refused == MOST_REFUSED => return None,
                 Err(_) => refused += 1,

@@ -1062,6 +1062,16 @@ impl Subject<'_> {
         op: Op,
         args: &[Value],
     ) -> Option<Formula> {
+        if matches!(op, Op::Eq | Op::Ne)
+            && let Some(number) = self.constant_number(args[1])
+            && (0..=1).contains(&number)
+            && let Some(truth) = self.truth_as_number(q, t, args[0], 0)
+        {
+            return match (op == Op::Ne) == (number == 0) {
+                true => Some(truth),
+                false => truth.negated(),
+            };
+        }
         match op {
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
                 let (a, b) = (self.of(q, t, args[0])?, self.of(q, t, args[1])?);

@@ -3,12 +3,15 @@
 //! To look at one is to evaluate it: the checker of certificates does no more. Looked for is it among those of the
 //! author, in models of the conditions, and among small launches whose objects are made as large as conditions ask.
 
+use std::collections::BTreeMap;
+
 use invar_ir::{Dim, Dimension, Kernel, Memory, Module, ParamKind, TextureType, Type};
 use invar_texture::{PixelFormat, TextureShape};
 
 use crate::condition::{Condition, Number};
 use crate::kernel::{Engine, Subject};
 use crate::launch::Launch;
+use crate::made;
 use crate::prove::{Goal, Session};
 use crate::required;
 use crate::value::{LARGEST_BUFFER, LARGEST_GRID, LARGEST_THREADGROUP, MOST_LEVELS};
@@ -51,8 +54,12 @@ pub fn numbers(module: &Module, kernel: &Kernel) -> Vec<Number> {
     all
 }
 
-/// Whether there is a texture of that size.
-fn is_texture(ty: TextureType, [columns, rows, slices]: [i128; 3], levels: i128) -> bool {
+/// A texture of that size, if there is one.
+fn shape_of(
+    ty: TextureType,
+    [columns, rows, slices]: [i128; 3],
+    levels: i128,
+) -> Option<TextureShape> {
     let dimension = ty.dimension;
     let shape = |samples: u32| {
         let size = |n: i128| u32::try_from(n).map_err(|e| e.to_string());
@@ -76,12 +83,12 @@ fn is_texture(ty: TextureType, [columns, rows, slices]: [i128; 3], levels: i128)
         false => &[1],
     };
     let mut shapes = samples.iter().filter_map(|n| shape(*n).ok());
-    shapes.any(|shape| dimension.refuses(shape).is_none())
+    shapes.find(|shape| dimension.refuses(*shape).is_none())
 }
 
 impl Subject<'_> {
-    /// Whether there is a launch of all these numbers, which fulfils the conditions and what the kernel requires of
-    /// numbers.
+    /// Whether there is a launch of all these numbers and contents, which fulfils the conditions and what the kernel
+    /// requires, as the checked device looks at it.
     pub fn is_witness(&self, launch: &Launch, conditions: &[Condition]) -> bool {
         let within = |number: Number| {
             let (least, most) = match number {
@@ -101,17 +108,22 @@ impl Subject<'_> {
         };
         let threads = launch.threadgroup.iter().flatten().product::<i128>();
         let fields = launch.fields.keys().map(|(i, at)| Number::Field(*i, *at));
-        let mut textures = self.textures();
         let mut all = numbers(self.module, self.kernel).into_iter().chain(fields);
-        all.all(within)
-            && threads <= LARGEST_THREADGROUP
-            && textures.all(|(i, ty)| {
-                let texels = Dim::ALL.map(|d| Number::Texels(i, d).of(launch).unwrap_or(0));
-                let levels = Number::Levels(i).of(launch).unwrap_or(0);
-                is_texture(ty, texels, levels)
-            })
-            && conditions.iter().all(|c| c.holds(launch) == Some(true))
-            && (self.kernel.requires.iter()).all(|r| required::holds(r, launch) != Some(false))
+        let is_refused = |r| required::holds(r, launch) == Some(false);
+        if !all.all(within)
+            || threads > LARGEST_THREADGROUP
+            || conditions.iter().any(|c| c.holds(launch) != Some(true))
+            || self.kernel.requires.iter().any(is_refused)
+        {
+            return false;
+        }
+        let shapes = self.textures().map(|(i, ty)| {
+            let texels = Dim::ALL.map(|d| Number::Texels(i, d).of(launch).unwrap_or(0));
+            let levels = Number::Levels(i).of(launch).unwrap_or(0);
+            Some((i, shape_of(ty, texels, levels)?))
+        });
+        let shapes: Option<BTreeMap<usize, TextureShape>> = shapes.collect();
+        shapes.is_some_and(|shapes| made::fulfils(self.module, self.kernel, launch, &shapes))
     }
 
     fn textures(&self) -> impl Iterator<Item = (usize, TextureType)> + '_ {
@@ -122,9 +134,14 @@ impl Subject<'_> {
         })
     }
 
-    /// A launch with what it does not say filled in: scalars are `scalar`, and objects have `size` elements.
+    /// A launch with what it does not say filled in: scalars are `scalar`, and objects have `size` elements, which are
+    /// as the kernel requires, as far as that is found.
     fn filled(&self, mut launch: Launch, scalar: i128, size: i128) -> Launch {
-        launch.contents.clear();
+        let of_elements = made::of_elements(self.kernel);
+        launch.contents.retain(|memory, _| match memory {
+            Memory::Param(place) => of_elements.contains_key(place),
+            _another => false,
+        });
         launch.samples.clear();
         launch.groups = [None; 3];
         for d in 0..3 {
@@ -141,7 +158,8 @@ impl Subject<'_> {
         launch.numbers.resize(self.kernel.params.len(), None);
         let constants = self.module.function_constants.len();
         launch.constants.resize(constants, None);
-        let fields = self.fields_loaded();
+        let fields = self.fields_loaded().into_iter();
+        let fields = fields.chain(made::fields_required(self.kernel));
         for number in numbers(self.module, self.kernel).into_iter().chain(fields) {
             if number.of(&launch).is_some() {
                 continue;
@@ -161,6 +179,7 @@ impl Subject<'_> {
             number.set(&mut launch, to);
         }
         self.make_room_for_levels(&mut launch);
+        made::give_elements(self.kernel, &mut launch);
         launch
     }
 
@@ -248,15 +267,7 @@ impl Session<'_, '_> {
         if let Engine::Certificate(_) = subject.engine {
             return None;
         }
-        let written = self.runs.iter().cloned();
-        let mut found = written.map(|run| subject.filled(run, 1, 64)).find(&fits);
-        if found.is_none() {
-            found = small_launches(subject, &conditions).find(&fits);
-        }
-        if found.is_none() {
-            let modelled = LIMITS.iter().filter_map(|limit| subject.model(*limit));
-            found = modelled.map(|l| subject.filled(l, 1, 8)).find(&fits);
-        }
+        let found = subject.find_launch(&self.runs, &conditions);
         self.known_launch.clone_from(&found);
         found
     }
@@ -287,6 +298,44 @@ impl Session<'_, '_> {
     }
 }
 
+impl Subject<'_> {
+    /// A launch that fulfils conditions, and what the kernel requires.
+    fn find_launch(&self, runs: &[Launch], conditions: &[Condition]) -> Option<Launch> {
+        let fits = |launch: &Launch| self.is_witness(launch, conditions);
+        let written = runs.iter().cloned();
+        let mut found = written.map(|run| self.filled(run, 1, 64)).find(&fits);
+        if found.is_none() {
+            found = small_launches(self, conditions).find(&fits);
+        }
+        if found.is_none() {
+            let modelled = LIMITS.iter().filter_map(|limit| self.model(*limit));
+            found = modelled.map(|l| self.filled(l, 1, 8)).find(&fits);
+        }
+        found
+    }
+
+    /// What a kernel requires that no launch was found to fulfil, by the places of the requirements: none of them can be
+    /// left out. Empty if there are launches that fulfil all.
+    pub(crate) fn unfulfilled(&self, runs: &[Launch]) -> Vec<usize> {
+        if self.find_launch(runs, &[]).is_some() {
+            return Vec::new();
+        }
+        let mut kept: Vec<usize> = (0..self.kernel.requires.len()).collect();
+        for place in kept.clone() {
+            let fewer: Vec<usize> = kept.iter().copied().filter(|k| *k != place).collect();
+            let mut kernel = self.kernel.clone();
+            let requires = fewer.iter().map(|k| self.kernel.requires[*k].clone());
+            kernel.requires = requires.collect();
+            let wide = self.unused.map(|unused| !unused);
+            let other = Subject::new(self.module, &kernel, Engine::Solver, wide);
+            if other.find_launch(runs, &[]).is_none() {
+                kept = fewer;
+            }
+        }
+        kept
+    }
+}
+
 /// Small launches that were made to fulfil the conditions, as far as each can be by itself.
 fn small_launches<'a>(
     subject: &'a Subject<'_>,
@@ -311,6 +360,7 @@ fn small_launches<'a>(
         for _ in 0..ROUNDS {
             conditions.iter().for_each(|c| mended(&mut launch, c));
             subject.make_room_for_levels(&mut launch);
+            made::give_elements(subject.kernel, &mut launch);
         }
         launch
     })

@@ -443,7 +443,8 @@ impl<'a> Parser<'a> {
             return Ok(None);
         };
         let span = self.bump().span();
-        let path: Vec<String> = rest.split('.').map(str::to_string).collect();
+        let mut path: Vec<String> = rest.split('.').map(str::to_string).collect();
+        self.steps(&mut path)?;
         self.located(names, (place, span), &path).map(Some)
     }
 
@@ -458,16 +459,29 @@ impl<'a> Parser<'a> {
             self.expect("]")?;
         }
         let mut path = Vec::new();
-        while self.accept(".") {
-            let name = match &self.token.kind {
-                Kind::Word(name) => (*name).to_string(),
-                Kind::Quoted(name) => name.to_string(),
-                _other => return self.unexpected("the name of a field"),
-            };
-            self.bump();
-            path.push(name);
-        }
+        self.steps(&mut path)?;
         self.located(names, (place, span), &path)
+    }
+
+    /// Further steps into an element: `.width`, and `[2]` in an array.
+    fn steps(&mut self, path: &mut Vec<String>) -> Parsed<()> {
+        loop {
+            if self.accept("[") {
+                let number = self.number("the number of an element")?;
+                self.expect("]")?;
+                path.push(format!("[{number}]"));
+            } else if self.accept(".") {
+                let name = match &self.token.kind {
+                    Kind::Word(name) => (*name).to_string(),
+                    Kind::Quoted(name) => name.to_string(),
+                    _other => return self.unexpected("the name of a field"),
+                };
+                self.bump();
+                path.push(name);
+            } else {
+                return Ok(());
+            }
+        }
     }
 
     fn located(
@@ -481,9 +495,10 @@ impl<'a> Parser<'a> {
             return Ok(LaunchNumber::Field(param, location));
         }
         let name = shorten(&kernel.params[place].name);
-        let path = path.join(".");
+        let path = path.join(".").replace(".[", "[");
         let message = format!("`{name}` has no number `{}`", shorten(&path));
-        let help = "name an integer field of the struct that a buffer holds, or a component of a vector in it";
+        let help = "name an integer field of the struct that a buffer holds, or a component of a vector or an element of an array \
+                    in it";
         Err(self.error(Diagnostic::error(Rule::UndefinedName, span, message).help(help)))
     }
 

@@ -4,8 +4,8 @@
 use invar_interp::case::bind;
 use invar_interp::{Options as RunOptions, check};
 use invar_ir::{Rule, Verified, text, verify};
-use invar_prove::file::Certificate;
-use invar_prove::{Options, Report, Verdict, prove, verify_certificate};
+use invar_prove::file::{Certificate, write};
+use invar_prove::{Options, Report, Verdict, prove, read_certificates, verify_certificate};
 
 fn module(source: &str) -> Verified {
     verify(text::parse("k.inv", source).expect("it parses")).expect("it is valid")
@@ -121,8 +121,156 @@ fn what_no_launch_fulfils_proves_nothing() {
     assert_eq!(open.verdict, Verdict::Open);
     assert_eq!(
         open.doubts[0].what,
-        "no launch fulfils what the kernel requires"
+        "no launch fulfils what the kernel requires: n < 4, n > 4"
     );
+}
+
+/// What is required of contents and of fields is looked at in a launch that is made: where none fulfils it nothing is
+/// proved, and the report says of which requirements.
+#[test]
+fn what_no_contents_fulfil_proves_nothing() {
+    let fields = |requires: &str| {
+        format!(
+            "struct @P {{ n: u32, m: u32 }}
+            kernel @k(%p: device read @P, %y: device write u32) requires({requires}) allow(out_of_bounds_loads) {{
+                %zero = const u32 0
+                %i = thread_position_in_grid x
+                %n = load %p[%zero].n
+                %inside = lt %i, %n
+                if %inside {{
+                    store %y[%i], %i
+                }}
+            }}"
+        )
+    };
+    let elements = |requires: &str| {
+        format!(
+            "kernel @k(%x: device read u32, %y: device write u32, %n: u32) requires({requires}) {{
+                %i = thread_position_in_grid x
+                %length = buffer_length %x
+                %all = cast u32 %length
+                %inside = lt %i, %all
+                if %inside {{
+                    %v = load %x[%i]
+                    store %y[%i], %v
+                }}
+            }}"
+        )
+    };
+    let bounded = "length(%p) == 1, %p.n <= length(%y)";
+    let of_x = "length(%x) <= length(%y)";
+    for (source, named) in [
+        (fields(&format!("{bounded}, %p.n < 0")), "p.n < 0"),
+        (
+            fields(&format!("{bounded}, %p.n < 4294967296, %p.m > 4294967295")),
+            "p.m > 4294967295",
+        ),
+        (
+            fields("length(%p) == 0, %p.n > 3, %p.n <= length(%y)"),
+            "length(p) == 0, p.n > 3",
+        ),
+        (
+            elements(&format!(
+                "{of_x}, each %v of %x: %v < 3, each %w of %x: %w > 3"
+            )),
+            "each v of x: v < 3, each w of x: w > 3",
+        ),
+        (
+            elements(&format!(
+                "{of_x}, each %v of %x: %v < %n, ascending %x, %n == 0"
+            )),
+            "each v of x: v < n, n == 0",
+        ),
+        (
+            elements(&format!(
+                "{of_x}, %n < 1, each %v of %x: %v * %v == 3 + %n * %n"
+            )),
+            "each v of x: v * v == 3 + n * n, n < 1",
+        ),
+    ] {
+        let open = report(&source);
+        assert_eq!(open.verdict, Verdict::Open, "{source}");
+        assert!(open.witness.is_none());
+        let doubt = &open.doubts[0];
+        let (_, said) = doubt
+            .what
+            .split_once("what the kernel requires: ")
+            .expect("a list");
+        let mut said: Vec<&str> = said.split(", ").collect();
+        let mut wanted: Vec<&str> = named.split(", ").collect();
+        said.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(said, wanted, "{}", doubt.what);
+    }
+    // And by a little there are some.
+    for source in [
+        fields(&format!("{bounded}, %p.n < 1")),
+        fields(&format!("{bounded}, %p.m > 4294967294, %p.n % 7 == 6")),
+        fields("length(%p) == 0, %p.n < 3, %p.n <= length(%y)"),
+        elements(&format!(
+            "{of_x}, each %v of %x: %v < 5, each %w of %x: %w > 3"
+        )),
+        elements(&format!(
+            "{of_x}, each %v of %x: %v < %n, ascending %x, %n == 1"
+        )),
+        elements(&format!(
+            "{of_x}, each %v of %x: %v % 61 == 60, each %v of %x: %v >= 100000"
+        )),
+        elements(&format!(
+            "{of_x}, %n < 2, each %v of %x: %v * %v == 3 + %n * %n, %n > 0"
+        )),
+    ] {
+        let proved = report(&source);
+        assert_eq!(
+            proved.verdict,
+            Verdict::Proved,
+            "{source}: {:?}",
+            proved.doubts
+        );
+        assert!(proved.witness.is_some());
+    }
+}
+
+/// A certificate's launch has what its buffers hold, and is one only with that.
+#[test]
+fn a_certificate_says_what_buffers_hold() {
+    let requires = "requires(grid.x <= length(%index), grid.x <= length(%y), each %i of %index: %i < length(%x), \
+                    each %i of %index: %i > 2, ascending %index)";
+    let proved = gather(requires);
+    assert_eq!(proved.verdict, Verdict::Proved, "{:?}", proved.doubts);
+    let certificate = Certificate {
+        kernel: "gather".to_string(),
+        conditions: Vec::new(),
+        launch: proved.witness,
+        proofs: proved.proofs,
+    };
+    let text = write(std::slice::from_ref(&certificate));
+    assert!(text.contains(" element.1.0:3"), "{text}");
+    let read = read_certificates(&text).expect("it is well formed");
+    assert_eq!(read, [certificate]);
+    let sound = module(&GATHER.replace("REQUIRES", requires));
+    let verified = |text: &str| {
+        let read = read_certificates(text).expect("it is well formed");
+        let again = verify_certificate(&sound, &[], &read[0]);
+        again.expect("it is there").verdict
+    };
+    assert_eq!(verified(&text), Verdict::Proved);
+    let other = |to: &str| text.replace(" element.1.0:3", to);
+    assert_eq!(
+        verified(&other(" element.1.0:3 element.1.1:4")),
+        Verdict::Proved
+    );
+    // Too small, too large, not in order, no number of the type, none.
+    for broken in [
+        " element.1.0:2",
+        " element.1.0:100000",
+        " element.1.0:4 element.1.1:3",
+        " element.1.0:-1",
+        " element.1.0:4294967299",
+        "",
+    ] {
+        assert_eq!(verified(&other(broken)), Verdict::Open, "{broken}");
+    }
 }
 
 #[test]
@@ -259,4 +407,42 @@ fn s5_fields_of_what_is_only_read_are_numbers() {
         run("[0.5, 3, 9, 3]"),
         refused("kernel `k` requires size.at.y + n[0] < 4, but size.at.y is 3 and n[0] is 1")
     );
+}
+
+/// What a launch says of a field is what its buffer holds: 0 in one without elements (B1).
+#[test]
+fn a_certificate_says_of_fields_what_their_buffers_hold() {
+    let source = "struct @Size { width: u32, height: u32 }
+    kernel @k(%size: device read @Size, %y: device write u32) allow(out_of_bounds_loads) {
+        %i = thread_position_in_grid x
+        %zero = const u32 0
+        %width = load %size[%zero].width
+        %last = sub %width, %i
+        %inside = lt %i, %width
+        if %inside {
+            store %y[%last], %i
+        }
+    }";
+    let sound = module(source);
+    let proved = report(source);
+    assert_eq!(proved.texts, ["size.width + 1 <= length(y)"]);
+    let launch = proved.witness.expect("a launch");
+    for (length, width, verdict) in [
+        (1, 3, Verdict::Proved),
+        (0, 0, Verdict::Proved),
+        (0, 3, Verdict::Open),
+        (1, 5, Verdict::Open),
+    ] {
+        let mut launch = launch.clone();
+        (launch.numbers[0], launch.numbers[1]) = (Some(length), Some(4));
+        launch.fields.insert((0, 0), width);
+        let certificate = Certificate {
+            kernel: "k".to_string(),
+            conditions: proved.conditions.clone(),
+            launch: Some(launch),
+            proofs: proved.proofs.clone(),
+        };
+        let again = verify_certificate(&sound, &[], &certificate).expect("it is there");
+        assert_eq!(again.verdict, verdict, "{length} {width}");
+    }
 }
