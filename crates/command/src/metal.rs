@@ -21,6 +21,20 @@ pub struct With {
     defines: Vec<String>,
 }
 
+impl With {
+    /// The options that say the same.
+    pub fn options(&self) -> Vec<String> {
+        let includes = self
+            .includes
+            .iter()
+            .map(|folder| ("-I", folder.display().to_string()));
+        let defines = self.defines.iter().map(|macro_| ("-D", macro_.clone()));
+        let all = includes.chain(defines);
+        all.flat_map(|(option, value)| [option.to_string(), value])
+            .collect()
+    }
+}
+
 /// Whether a file is a Metal source, by its name.
 pub fn is_metal(file: &Path) -> bool {
     invar_msl::is_metal(file)

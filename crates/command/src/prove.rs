@@ -7,7 +7,7 @@ use clap::Args;
 use invar::report;
 use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::RunCase;
-use invar_ir::{Diagnostics, Kernel, Module, Verified, verify};
+use invar_ir::{Diagnostics, Kernel, Module, ParamKind, Verified, verify};
 use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
@@ -134,7 +134,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             }
             continue;
         };
-        in_formats(&module, &entries, &mut report);
+        as_declared(&module, &entries, &mut report);
         let fails = match report.verdict {
             invar_prove::Verdict::Proved => false,
             invar_prove::Verdict::Broken => true,
@@ -186,22 +186,40 @@ fn one(
     Ok(Some(report?))
 }
 
-/// Gives textures of a launch that was found the formats that the shader's own types demand, if the checkers report it
-/// all the same.
-fn in_formats(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Report) {
+/// Gives a launch that was found what the file's own types demand, if the checkers report it all the same: textures their
+/// formats, and variables and references as many elements as they have.
+fn as_declared(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Report) {
     let Some(found) = &mut report.counterexample else {
         return;
     };
     let entry = entries.iter().find(|e| e.name == report.kernel);
     let resources = || entry.iter().flat_map(|e| &e.resources);
+    let kernel = module.kernel(&report.kernel);
     let mut launch = found.launch.clone();
     for (name, data) in &mut launch.args {
         let mut resources = resources().filter(|r| r.params.first() == Some(name));
-        if let Some(format) = resources.find_map(|r| r.format)
+        let Some(resource) = resources.next() else {
+            continue;
+        };
+        if let Some(format) = resource.format
             && let Some(rest) = data.strip_prefix("texture(")
             && let Some((_, rest)) = rest.split_once(',')
         {
             *data = format!("texture({},{rest}", format.name());
+        }
+        let param = kernel.and_then(|k| k.params.iter().find(|p| *p.name == **name));
+        let element = param.and_then(|param| match &param.kind {
+            ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => Some(element),
+            ParamKind::Threadgroup { .. }
+            | ParamKind::Scalar { .. }
+            | ParamKind::Texture(_)
+            | ParamKind::Sampler => None,
+        });
+        let each = element.and_then(|element| element.extent(&module.structs));
+        if let (Some(length), Some(each), [_only]) = (resource.length, each, &resource.params[..])
+            && let Some(shorter) = of_length(data, length, each.location_count)
+        {
+            *data = shorter;
         }
     }
     if launch != found.launch
@@ -212,6 +230,21 @@ fn in_formats(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Rep
     }
 }
 
+/// Data of so many elements in place of more, each of so many scalars; `None` if it has no more.
+fn of_length(data: &str, length: u32, scalars: u64) -> Option<String> {
+    if let Some(list) = data.strip_prefix('[').and_then(|d| d.strip_suffix(']')) {
+        let items: Vec<&str> = list.split(", ").collect();
+        let kept = usize::try_from(u64::from(length).checked_mul(scalars)?).ok()?;
+        return (items.len() > kept).then(|| format!("[{}]", items[..kept].join(", ")));
+    }
+    let (word, rest) = data.split_once('(')?;
+    let end = rest.find([',', ')'])?;
+    let (count, rest) = rest.split_at(end);
+    let is_longer = count.parse::<u64>().ok()? > u64::from(length);
+    let is_of_elements = matches!(word, "iota" | "zeros" | "fill" | "random");
+    (is_longer && is_of_elements).then(|| format!("{word}({length}{rest}"))
+}
+
 /// The command that runs a launch, as a shell takes it.
 fn check_command(args: &ProveArgs, report: &Report) -> Option<String> {
     let file = invar_prove::words::quoted(&args.file.display().to_string());
@@ -219,7 +252,26 @@ fn check_command(args: &ProveArgs, report: &Report) -> Option<String> {
         true => of_workgroups(report)?,
         false => report.check_options()?,
     };
-    Some(format!("invar check {file} {options}"))
+    // What the file was read with belongs to it.
+    let launch = &report.counterexample.as_ref()?.launch;
+    let mut given = args.with.options();
+    for constant in &args.constants {
+        let name = constant
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches('@');
+        if launch.constants.iter().all(|(said, _)| said != name) {
+            given.extend(["--const".to_string(), constant.clone()]);
+        }
+    }
+    let given = given
+        .iter()
+        .map(|word| format!(" {}", invar_prove::words::quoted(word)));
+    Some(format!(
+        "invar check {file} {options}{}",
+        given.collect::<String>()
+    ))
 }
 
 /// As [`Report::check_options`], for a dispatch of whole workgroups.

@@ -14,7 +14,7 @@ kernel void shift(device float * y [[buffer(0)]], threadgroup float * room [[thr
 
 /// Whether Metal sources can be read here; if not, that is said.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
-fn has_clang() -> bool {
+pub fn has_clang() -> bool {
     let is_there = ["clang-19", "clang-20", "clang-21", "clang-22", "clang"]
         .iter()
         .any(|name| Command::new(name).arg("--version").output().is_ok());

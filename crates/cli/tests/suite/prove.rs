@@ -345,3 +345,136 @@ fn shaders_are_proved_for_dispatches_of_whole_workgroups() {
     let (_, err) = expect(1, &words);
     assert!(err.contains("data-race"), "{err}");
 }
+
+/// Constants without a value of their own have one in the launch that is printed; what a file was read with belongs to
+/// it, too.
+#[test]
+fn the_printed_command_says_all_that_the_launch_needs() {
+    let folder = Folder::new();
+    let text_form = "function_constant @n: u32 id(0)
+function_constant @scale: f32 id(1)
+function_constant @on: bool id(2)
+function_constant @usual: u32 = 7 id(3)
+kernel @k(%x: device write f32) requires(grid.x <= length(%x)) {
+    %i = thread_position_in_grid x
+    %scale = function_constant @scale
+    %on = function_constant @on
+    %n = function_constant @n
+    %usual = function_constant @usual
+    %first = rem %i, %usual
+    %j = rem %first, %n
+    if %on {
+        store %x[%j], %scale
+    }
+}
+";
+    let shader = "override n: u32;
+override scale: f32;
+override on: bool;
+override side: u32;
+var<workgroup> tile: array<f32, side>;
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(64)
+fn k(@builtin(global_invocation_id) id: vec3u) {
+  if (on) { x[id.x % 2u] = scale + f32(n); tile[id.x % side] = 1.0; }
+}
+";
+    let files: [(&str, &str, &[&str]); 2] = [
+        ("constants.inv", text_form, &[]),
+        ("overrides.wgsl", shader, &["--const", "side=8"]),
+    ];
+    for (name, source, more) in files {
+        let file = folder.file(name, source);
+        let (out, err) = expect(1, &[&["prove", text(&file)], more].concat());
+        assert!(out.starts_with("broken @k: "), "{out}{err}");
+        reproduces(&out);
+    }
+}
+
+/// Runs the command that a proof prints, which has to fail as it says.
+fn reproduces(out: &str) -> String {
+    let command = out.split("    invar ").nth(1).expect("a command");
+    let command = command.lines().next().expect("a line");
+    let unquoted = command.replace('\'', "");
+    let words: Vec<&str> = unquoted.split_whitespace().collect();
+    // Data in brackets may have spaces: it is one word.
+    let mut joined: Vec<String> = Vec::new();
+    for word in words {
+        match joined.last_mut() {
+            Some(last) if last.matches('[').count() > last.matches(']').count() => {
+                *last = format!("{last} {word}");
+            }
+            Some(last) if last.matches('(').count() > last.matches(')').count() => {
+                *last = format!("{last} {word}");
+            }
+            _complete => joined.push(word.to_string()),
+        }
+    }
+    let words: Vec<&str> = joined.iter().map(String::as_str).collect();
+    let (_, err) = expect(1, &words);
+    assert!(err.contains("error["), "{err}");
+    command.to_string()
+}
+
+/// What a shader or a Metal source declares as one is one in the launch that is printed.
+#[test]
+fn the_printed_command_has_as_many_elements_as_are_declared() {
+    if !super::metal::has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let metal = "#include <metal_stdlib>
+using namespace metal;
+#ifndef STEP
+#error \"no step\"
+#endif
+struct Params { uint width; uint height; };
+constant float scale [[function_constant(0)]];
+kernel void k(device float *x [[buffer(0)]], constant Params &p [[buffer(1)]], constant uint &s [[buffer(2)]],
+              uint i [[thread_position_in_grid]]) {
+    x[i % STEP] = scale;
+}
+kernel void used(device float *x [[buffer(0)]], constant Params &p [[buffer(1)]], constant uint &s [[buffer(2)]],
+                 uint i [[thread_position_in_grid]]) {
+    if (i < p.width) x[i % STEP + s] = p.height;
+}
+";
+    let file = folder.file("declared.metal", metal);
+    for kernel in ["k", "used"] {
+        let read = ["-D", "STEP=2", "--const", "scale=2"];
+        let (out, err) = expect(
+            1,
+            &[&["prove", text(&file), "--kernel", kernel], &read[..]].concat(),
+        );
+        assert!(
+            out.starts_with(&format!("broken @{kernel}: ")),
+            "{out}{err}"
+        );
+        let command = reproduces(&out);
+        let is_one = |name: &str| {
+            let (_, data) = command.split_once(&format!("{name}=")).expect("its data");
+            let data = data.split('\'').next().expect("its end");
+            let items = data.trim_matches(['[', ']']).split(',').count();
+            data.ends_with("(1)")
+                || data.starts_with('[') && items == if name == "p" { 2 } else { 1 }
+        };
+        assert!(is_one("p") && is_one("s"), "{command}");
+    }
+}
+
+/// A short array of constants is a table, whose numbers are known, like a long one.
+#[test]
+fn a_short_table_of_a_shader_gets_its_condition() {
+    let folder = Folder::new();
+    let source = "const order = array<u32, 4>(3, 1, 0, 2);
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&y)) { y[id.x] = x[order[id.x % 4]]; }
+}
+";
+    let file = folder.file("order.wgsl", source);
+    let (out, err) = expect(0, &["prove", text(&file)]);
+    assert!(out.ends_with(" with 4 <= length(x)\n"), "{out}{err}");
+}
