@@ -26,7 +26,7 @@ TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
 QUERY, INVARIANTS = "src/query.rs", "src/invariants.rs"
 TICKETS, VECTORS = "src/tickets.rs", "src/vectors.rs"
 TABLES, EXTREMES, UNROLL = "src/tables.rs", "src/extremes.rs", "src/unroll.rs"
-WITNESS, MADE, TRUTHS = "src/witness.rs", "src/made.rs", "src/truths.rs"
+WITNESS, MADE, TRUTHS, HELD = "src/witness.rs", "src/made.rs", "src/truths.rs", "src/held.rs"
 
 #: Name, file, text, and what stands in its place.
 MUTANTS = [
@@ -592,9 +592,9 @@ MUTANTS = [
     ("products-are-one-more", QUERY,
      "self.say(Formula::le(&Linear::constant(low), &Linear::var(var)));",
      "self.say(Formula::le(&Linear::constant(low + i128::from(BROKEN)), &Linear::var(var)));"),
-    ("tables-hold-nothing-beyond-their-ends", LOADS,
+    ("tables-hold-nothing-beyond-their-ends", HELD,
      "(*least).min(0)", "(*least).min(if BROKEN { i128::MAX } else { 0 })"),
-    ("tables-hold-less", LOADS,
+    ("tables-hold-less", HELD,
      "(*most).max(0)", "(*most).max(0) - i128::from(BROKEN)"),
     ("tables-hold-their-places", LOADS,
      "vec![Formula::eq(&loaded.form, &Linear::constant(*value))?];",
@@ -602,7 +602,7 @@ MUTANTS = [
     ("tables-are-known-by-one-index", LOADS,
      "for (at, place) in at.iter().zip(place) {",
      "for (at, place) in at.iter().zip(place).take(if BROKEN { 1 } else { usize::MAX }) {"),
-    ("tables-are-permutations", LOADS,
+    ("tables-are-permutations", HELD,
      "are_distinct: held.len() > 1 && values.len() == held.len(),",
      "are_distinct: held.len() > 1 && (BROKEN || values.len() == held.len()),"),
     ("tables-are-permutations-beyond-their-ends", LOADS,

@@ -840,6 +840,7 @@ impl Vocabulary {
         let (constants, widths) = subject.constants();
         let mut distances: Vec<i128> = vec![1, 2];
         distances.extend(constants.iter().flat_map(|c| [c - 1, *c]));
+        distances.extend(subject.widened());
         distances.sort_unstable_by_key(|n| std::cmp::Reverse(*n));
         distances.dedup();
         let mut lengths = Vec::new();

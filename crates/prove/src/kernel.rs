@@ -11,12 +11,12 @@ use invar_ir::{
 
 use crate::certificate::{self, Proof};
 use crate::condition::{Condition, Number};
+use crate::held::AllReached;
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear, Problem};
-use crate::loads::AllReached;
 use crate::query::{Int, Query};
 use crate::rounds::Unrolled;
-use crate::shape::{Definition, Id, Round, Rounds, Shape};
+use crate::shape::{Definition, Id, Round, Rounds, Shape, Statement};
 use crate::solve::{Answer, Limits, solve_counted};
 use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
 
@@ -544,6 +544,28 @@ impl<'k> Subject<'k> {
             }
         }
         found.into_iter().rev().collect()
+    }
+
+    /// The largest numbers of those types of 8 and 16 bits of which a cast makes larger ones: how far those reach.
+    pub fn widened(&self) -> BTreeSet<i128> {
+        let of_statement = |statement: &Statement<'_>| {
+            let InstKind::Op {
+                op: Op::Cast, args, ..
+            } = &statement.inst.kind
+            else {
+                return None;
+            };
+            let scalar = |value: Value| self.kernel.ty(value).scalar();
+            let scalars = (scalar(args[0])?, scalar(*statement.inst.results.first()?)?);
+            let (from, to) = scalars;
+            let is_wider = from.is_integer() && to.is_integer() && from.bits() < to.bits();
+            (is_wider && from.bits() <= 16).then(|| range(from).1)
+        };
+        self.shape
+            .statements
+            .iter()
+            .filter_map(of_statement)
+            .collect()
     }
 
     /// A question, with what the kernel requires and the conditions that are assumed.

@@ -17,6 +17,7 @@ pub mod certificate;
 pub mod condition;
 mod extremes;
 pub mod file;
+mod held;
 mod invariants;
 mod kernel;
 pub mod launch;

@@ -8,13 +8,14 @@
 //!
 //! Deliberately absent: what other memory holds, but for what the kernel requires of it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use invar_ir::requires::{Field, FieldStep};
 use invar_ir::{ElementType, InstKind, Memory, Op, Place, Scalar, Step, Type, Value, Width};
 
 use crate::condition::Number;
+use crate::held::{Held, Reached};
 use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
 use crate::made;
@@ -24,34 +25,6 @@ use crate::value::{Thread, range};
 
 /// Of so many elements of a constant array it is said which is which.
 const MOST_HELD: usize = 16;
-
-/// A number that a constant array holds: where, by the index of the element and those of its way into it, and what.
-type Held = (Vec<i128>, i128);
-
-/// The numbers of a constant array that indices within bounds can reach.
-#[derive(Debug, Default)]
-pub struct Reached {
-    held: Vec<Held>,
-    /// The least and the largest of them, and the 0 of an access out of bounds (B1).
-    between: Option<(i128, i128)>,
-    /// Whether no two are the same.
-    are_distinct: bool,
-}
-
-impl Reached {
-    fn of(held: Vec<Held>) -> Reached {
-        let values: BTreeSet<i128> = held.iter().map(|(_, value)| *value).collect();
-        let ends = values.first().zip(values.last());
-        Reached {
-            between: ends.map(|(least, most)| ((*least).min(0), (*most).max(0))),
-            are_distinct: held.len() > 1 && values.len() == held.len(),
-            held,
-        }
-    }
-}
-
-/// What was reached of constant arrays, by the way into their elements and the bounds of the indices.
-pub type AllReached = HashMap<(Memory, Way, Vec<(i128, i128)>), Rc<Reached>>;
 
 impl Subject<'_> {
     /// What a load of an integer gives, or the component of one of integers.

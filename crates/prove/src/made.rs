@@ -5,6 +5,7 @@
 //! buffer may be alike, and one is chosen.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use invar_interp::{Given, GridSizes, check_all_required};
 use invar_ir::requires::{Comparison, Field};
@@ -139,8 +140,8 @@ fn held(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<BTreeMap<u3
         .map(|(place, _)| *place)
         .chain(required)
     {
-        if !held.contains_key(&(place as u32)) {
-            held.insert(place as u32, first_element(module, kernel, place, launch)?);
+        if let Entry::Vacant(entry) = held.entry(place as u32) {
+            entry.insert(first_element(module, kernel, place, launch)?);
         }
     }
     Some(held)

@@ -33,6 +33,8 @@ impl Session<'_, '_> {
                         self.by_guard(&condition, room);
                     } else if bound.factor == 1 && term.factor > 1 {
                         self.lower_factor(&condition, term, room);
+                    } else if let ([a, b], 1, 1) = (&term.numbers[..], term.factor, bound.factor) {
+                        self.as_sum(&condition, (*a, *b), room);
                     }
                 }
                 Condition::More(term, more, room) => {
@@ -79,6 +81,12 @@ impl Session<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Of as many elements as a product: those of the sum are fewer, unless one of the two is 1.
+    fn as_sum(&mut self, condition: &Condition, (a, b): (Number, Number), room: Number) {
+        let (a, b) = (Term::of(1, [a]), Term::of(1, [b]));
+        self.replaces(condition, &[Condition::Sum(a, b, room)]);
     }
 
     /// Of so many elements for each of a term, or of a constant number of them.

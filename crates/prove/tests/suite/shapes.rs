@@ -8,6 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::solver::Random;
 
+/// A permutation, one but for a number, and one in the vectors of structs.
+const TURNED: &str = "constant @turned: u32[32] = [3, 10, 17, 24, 31, 6, 13, 20, 27, 2, 9, 16, 23, 30, 5, 12, 19, 26, 1, \
+    8, 15, 22, 29, 4, 11, 18, 25, 0, 7, 14, 21, 28]";
+const MOSTLY: &str = "constant @mostly: u32[32] = [3, 10, 17, 24, 31, 6, 13, 20, 27, 2, 9, 16, 23, 30, 5, 12, 19, 26, 1, \
+    8, 15, 31, 29, 4, 11, 18, 25, 0, 7, 14, 21, 28]";
+const SPOTS: &str = "struct @Spot { a: u32, b: u32x2 }\nconstant @spots: @Spot[32] = [0, 0, 5, 0, 1, 16, 0, 2, 27, 1, 3, \
+    6, 1, 4, 17, 1, 0, 28, 2, 1, 7, 2, 2, 18, 2, 3, 29, 3, 4, 8, 3, 0, 19, 3, 1, 30, 4, 2, 9, 4, 3, 20, \
+    4, 4, 31, 5, 0, 10, 5, 1, 21, 5, 2, 0, 6, 3, 11, 6, 4, 22, 6, 0, 1, 7, 1, 12, 7, 2, 23, 7, 3, 2, 8, \
+    4, 13, 8, 0, 24, 8, 1, 3, 9, 2, 14, 9, 3, 25, 9, 4, 4, 10, 0, 15, 10, 1, 26]";
+
 /// A number of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
@@ -442,10 +452,11 @@ impl Writer {
                 _ => self.stores(),
             };
         }
-        match self.below(25) {
+        match self.below(26) {
             22 => self.sorts(),
             23 => self.scans(),
             24 => self.sums_by_shifts(),
+            25 => self.permutes(),
             0 => self.reads_and_stores(),
             1 | 2 => self.exchanges(),
             3 => self.sums_a_row(),
@@ -759,6 +770,43 @@ impl Writer {
         self.open(&some);
         self.line(&format!("store %{to}[{at}], {x}"));
         "function constant"
+    }
+
+    /// A table says which place of its threadgroup's a thread has.
+    fn permutes(&mut self) -> &'static str {
+        let to = self.buffer("write");
+        let (x, t, group) = (self.x(), self.t(), self.group());
+        let (mask, many) = (self.constant(31), self.constant(32));
+        let at = match self.size.is_some() && self.below(2) == 0 {
+            true => t,
+            false => self.op(&format!("and {t}, {mask}")),
+        };
+        let place = match self.below(3) {
+            0 => {
+                self.module.insert(SPOTS);
+                let one = self.constant(1);
+                match self.below(2) {
+                    0 => self.op(&format!("load @spots[{at}].b[{one}]")),
+                    _ => {
+                        let vector = self.op(&format!("load @spots[{at}].b"));
+                        self.op(&format!("extract {vector}, {one}"))
+                    }
+                }
+            }
+            _ if self.slips() => {
+                self.module.insert(MOSTLY);
+                self.op(&format!("load @mostly[{at}]"))
+            }
+            _ => {
+                self.module.insert(TURNED);
+                self.op(&format!("load @turned[{at}]"))
+            }
+        };
+        let start = self.op(&format!("mul {group}, {many}"));
+        let index = self.op(&format!("add {start}, {place}"));
+        self.room(&to, 32, &[Factor::GroupsX]);
+        self.line(&format!("store %{to}[{index}], {x}"));
+        "permutation"
     }
 
     fn has_fields(&mut self) -> &'static str {
