@@ -419,7 +419,7 @@ fn reproduces(out: &str) -> String {
 /// What a shader or a Metal source declares as one is one in the launch that is printed.
 #[test]
 fn the_printed_command_has_as_many_elements_as_are_declared() {
-    if !super::metal::has_clang() {
+    if !metal::has_clang() {
         return;
     }
     let folder = Folder::new();
