@@ -361,10 +361,13 @@ kernel @k(%x: device write f32) requires(grid.x <= length(%x)) {
     %on = function_constant @on
     %n = function_constant @n
     %usual = function_constant @usual
-    %first = rem %i, %usual
-    %j = rem %first, %n
+    %two = const u32 2
+    %j = rem %i, %two
+    %sum = add %n, %usual
+    %float = cast f32 %sum
+    %v = mul %scale, %float
     if %on {
-        store %x[%j], %scale
+        store %x[%j], %v
     }
 }
 ";
@@ -430,36 +433,30 @@ using namespace metal;
 #endif
 struct Params { uint width; uint height; };
 constant float scale [[function_constant(0)]];
-kernel void k(device float *x [[buffer(0)]], constant Params &p [[buffer(1)]], constant uint &s [[buffer(2)]],
-              uint i [[thread_position_in_grid]]) {
-    x[i % STEP] = scale;
-}
 kernel void used(device float *x [[buffer(0)]], constant Params &p [[buffer(1)]], constant uint &s [[buffer(2)]],
                  uint i [[thread_position_in_grid]]) {
-    if (i < p.width) x[i % STEP + s] = p.height;
+    if (i < p.width) x[i % STEP + s] = scale;
 }
 ";
     let file = folder.file("declared.metal", metal);
-    for kernel in ["k", "used"] {
-        let read = ["-D", "STEP=2", "--const", "scale=2"];
-        let (out, err) = expect(
-            1,
-            &[&["prove", text(&file), "--kernel", kernel], &read[..]].concat(),
-        );
-        assert!(
-            out.starts_with(&format!("broken @{kernel}: ")),
-            "{out}{err}"
-        );
-        let command = reproduces(&out);
-        let is_one = |name: &str| {
-            let (_, data) = command.split_once(&format!("{name}=")).expect("its data");
-            let data = data.split('\'').next().expect("its end");
-            let items = data.trim_matches(['[', ']']).split(',').count();
-            data.ends_with("(1)")
-                || data.starts_with('[') && items == if name == "p" { 2 } else { 1 }
-        };
-        assert!(is_one("p") && is_one("s"), "{command}");
-    }
+    let kernel = "used";
+    let read = ["-D", "STEP=2", "--const", "scale=2"];
+    let (out, err) = expect(
+        1,
+        &[&["prove", text(&file), "--kernel", kernel], &read[..]].concat(),
+    );
+    assert!(
+        out.starts_with(&format!("broken @{kernel}: ")),
+        "{out}{err}"
+    );
+    let command = reproduces(&out);
+    let is_one = |name: &str| {
+        let (_, data) = command.split_once(&format!("{name}=")).expect("its data");
+        let data = data.split('\'').next().expect("its end");
+        let items = data.trim_matches(['[', ']']).split(',').count();
+        data.ends_with("(1)") || data.starts_with('[') && items == if name == "p" { 2 } else { 1 }
+    };
+    assert!(is_one("p") && is_one("s"), "{command}");
 }
 
 /// A short array of constants is a table, whose numbers are known, like a long one.
