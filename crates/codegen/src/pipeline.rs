@@ -111,6 +111,7 @@ pub const OPTIMISATION: &[&str] = &[
     "induction",
     "promote",
     "fold",
+    "trees",
     "if-convert",
     "cse",
     "interior",
@@ -169,6 +170,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) threads_per_invocation: u32,
     /// Whether loops over rows are written out.
     pub(crate) unroll_rows: bool,
+    /// How many threads a simdgroup has, where no dispatch can choose.
+    pub(crate) simdgroup_size: Option<u32>,
 }
 
 impl<'a> Lowering<'a> {
@@ -184,6 +187,7 @@ impl<'a> Lowering<'a> {
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
             unroll_rows: false,
+            simdgroup_size: None,
         }
     }
 
@@ -197,9 +201,11 @@ impl<'a> Lowering<'a> {
     }
 
     fn step(&mut self, step: Step, mut module: Module) -> Result<Module, Diagnostics> {
+        let simdgroup_size = self.simdgroup_size;
         let passes = |module, names: &[&str]| {
             // The verifier would miss the sources that spans name.
             let options = PassOptions {
+                simdgroup_size,
                 verify: false,
                 ..PassOptions::default()
             };
@@ -272,6 +278,14 @@ pub fn accesses_of_copies(module: &Module) -> usize {
 ///
 /// # Errors
 /// Function constants without a value, and what a step cannot write.
-pub fn for_cpu(module: Module, keeps: &dyn Fn(Op, &[Type]) -> bool) -> Result<Module, Diagnostics> {
-    Ok(Lowering::new(module, keeps).run(CPU)?.module)
+pub fn for_cpu(
+    module: Module,
+    simdgroup_size: u32,
+    keeps: &dyn Fn(Op, &[Type]) -> bool,
+) -> Result<Module, Diagnostics> {
+    let lowering = Lowering {
+        simdgroup_size: Some(simdgroup_size),
+        ..Lowering::new(module, keeps)
+    };
+    Ok(lowering.run(CPU)?.module)
 }

@@ -374,7 +374,7 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
     };
     check("more than ", accesses_of_copies(&one))?;
     let calls = Calls::of(&one);
-    let optimised = for_cpu(one, &|op, types| calls.keep(op, types))?;
+    let optimised = for_cpu(one, SIMDGROUP_SIZE, &|op, types| calls.keep(op, types))?;
     check("", instructions(&optimised.kernels[0]))?;
     Ok(optimised)
 }

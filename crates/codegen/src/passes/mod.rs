@@ -41,6 +41,7 @@ mod sink;
 pub mod split;
 mod strides;
 pub mod textures;
+mod trees;
 mod turn_columns;
 mod unguard;
 mod unroll;
@@ -134,6 +135,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "narrow",
         run: |_, kernel, _| narrow::run(kernel),
+    },
+    Pass {
+        name: "trees",
+        run: |_, kernel, options| trees::run(kernel, options),
     },
     Pass {
         name: "if-convert",

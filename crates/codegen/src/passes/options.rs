@@ -11,6 +11,8 @@ pub struct PassOptions {
     pub unroll_rounds: u32,
     /// The most instructions that an unrolled `for` becomes.
     pub unroll_instructions: usize,
+    /// How many threads a simdgroup has, where no dispatch can choose.
+    pub simdgroup_size: Option<u32>,
     /// Whether the verifier looks at what each pass leaves.
     pub verify: bool,
 }
@@ -21,6 +23,7 @@ impl Default for PassOptions {
             if_conversion_instructions: CONVERTED_INSTRUCTIONS,
             unroll_rounds: UNROLLED_ROUNDS,
             unroll_instructions: UNROLLED_INSTRUCTIONS,
+            simdgroup_size: None,
             verify: cfg!(debug_assertions),
         }
     }

@@ -20,6 +20,7 @@ fn folder(name: &str) -> PathBuf {
 
 fn options() -> PassOptions {
     PassOptions {
+        simdgroup_size: Some(32),
         verify: true,
         ..PassOptions::default()
     }
