@@ -1,5 +1,7 @@
 //! Loads and stores of many lanes at once: under a mask, or each lane at its own address.
 
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::types::VectorType;
 use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
 use invar_ir::Scalar;
@@ -40,8 +42,58 @@ impl<'c> Emit<'c> {
         let width = mask.get_type().get_size();
         let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
         let align = scalar.size_bytes() as u32;
-        let value = e.masked_load(pointer, align, mask, ty.const_zero());
-        value.into_vector_value()
+        let some = || e.masked_load(pointer, align, mask, ty.const_zero());
+        if !is_narrow(scalar) || e.target.has_avx512 {
+            return some().into_vector_value();
+        }
+        let [whole, part, join] = self.by_mask(mask);
+        e.go(whole);
+        let all = e.load(ty, pointer, align);
+        e.branch(join);
+        e.go(part);
+        let some = some();
+        let part = e.here();
+        e.branch(join);
+        e.go(join);
+        let phi = e.builder.build_phi(ty, "").expect(BUILT);
+        phi.add_incoming(&[(&all, whole), (&some, part)]);
+        phi.as_basic_value().into_vector_value()
+    }
+
+    /// Stores the lanes of a vector that are on.
+    pub fn store_masked(
+        &self,
+        value: BasicValueEnum<'c>,
+        pointer: PointerValue<'c>,
+        align: u32,
+        mask: VectorValue<'c>,
+    ) {
+        let e = self;
+        let args = [value, pointer.into(), e.i32(align).into(), mask.into()];
+        let overloads = [value.get_type(), e.pointer_type().into()];
+        let some = || e.masked("llvm.masked.store", &overloads, &args, 2);
+        if e.target.has_avx512 {
+            some();
+            return;
+        }
+        let [whole, part, join] = self.by_mask(mask);
+        e.go(whole);
+        e.store(value, pointer, align);
+        e.branch(join);
+        e.go(part);
+        some();
+        e.branch(join);
+        e.go(join);
+    }
+
+    /// Goes one way if all lanes of a mask are on, and another if not: where registers have no masks, accesses under
+    /// one take many instructions, or one for each lane, and most vectors have all lanes on.
+    fn by_mask(&self, mask: VectorValue<'c>) -> [BasicBlock<'c>; 3] {
+        let blocks = ["whole", "part", "joined"].map(|name| self.block(name));
+        let bits = self.mask_bits(mask);
+        let all = self.compare(IntPredicate::EQ, bits, bits.get_type().const_all_ones());
+        self.branch_mostly(all, blocks[0], blocks[1]);
+        blocks
     }
 
     /// Vectors from anywhere; lanes that are off get 0.

@@ -569,16 +569,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         .store_halves(stored.into_vector_value(), row.pointer, align);
                 }
                 None => e.store(stored, row.pointer, align),
-                Some(lanes) => {
-                    let args = [
-                        stored,
-                        row.pointer.into(),
-                        e.i32(align).into(),
-                        lanes.into(),
-                    ];
-                    let overloads = [stored.get_type(), e.pointer_type().into()];
-                    e.masked("llvm.masked.store", &overloads, &args, 2);
-                }
+                Some(lanes) => e.store_masked(stored, row.pointer, align, lanes),
             };
             let Some(inside) = row.inside else {
                 plain(lanes);

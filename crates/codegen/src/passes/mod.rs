@@ -138,7 +138,7 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "trees",
-        run: |_, kernel, options| trees::run(kernel, options),
+        run: trees::run,
     },
     Pass {
         name: "if-convert",

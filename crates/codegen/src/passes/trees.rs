@@ -16,7 +16,7 @@
 //! own. Between two steps stands a barrier, and nothing that accesses memory. What a step loads from another thread is
 //! what that had before the step: a step that stores there too has a race. Each thread stores in the end if it stored
 //! in one of the steps, and nothing reads what it stored in between. Threadgroups with fewer threads than a simdgroup
-//! make the steps as they were written.
+//! make the steps as they were written. What the first thread then does alone with its element is done with the register.
 //!
 //! Deliberately absent: steps of all simdgroups, such as those of a scan; arrays that the host gives the length of.
 
@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use invar_ir::inst::{Spaces, Width};
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    AddressSpace, Const, Dim, ElementType, Imm, Inst, InstKind, Kernel, Memory, Op, Place, Region,
-    Scalar, Span, Type, Value, ValueInfo,
+    AddressSpace, Const, Dim, ElementType, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Place,
+    Region, Scalar, Span, Type, Value, ValueInfo,
 };
 
 use super::PassOptions;
@@ -34,7 +34,7 @@ use super::common::{Map, push_const, push_inst};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
 
-pub(super) fn run(kernel: &mut Kernel, options: &PassOptions) {
+pub(super) fn run(module: &Module, kernel: &mut Kernel, options: &PassOptions) {
     let Some(simdgroup) = options.simdgroup_size.filter(|size| is_line(kernel, *size)) else {
         return;
     };
@@ -47,6 +47,7 @@ pub(super) fn run(kernel: &mut Kernel, options: &PassOptions) {
     let ranges = ranges::analyse(&before, &known);
     let mut trees = Trees {
         find: Find {
+            module,
             kernel: &before,
             affine: affine::analyse(&before, &ranges, size),
             simdgroup: i64::from(simdgroup),
@@ -71,6 +72,7 @@ fn is_line(kernel: &Kernel, simdgroup: u32) -> bool {
 // ---- what is found ----
 
 struct Find<'a> {
+    module: &'a Module,
     kernel: &'a Kernel,
     affine: Affine<'a>,
     simdgroup: i64,
@@ -90,6 +92,14 @@ struct Step {
 struct Tree {
     steps: Vec<(usize, Step)>,
     barriers: Vec<usize>,
+    /// Where the first thread takes its element, if that follows.
+    end: Option<usize>,
+}
+
+impl Tree {
+    fn last(&self) -> usize {
+        self.end.unwrap_or(self.steps[self.steps.len() - 1].0)
+    }
 }
 
 impl Find<'_> {
@@ -110,6 +120,10 @@ impl Find<'_> {
             }
             let step = self.step(inst);
             if step.is_none() && tree.steps.len() > 1 {
+                if self.is_end(inst, &tree) {
+                    tree.end = Some(at);
+                    tree.barriers.extend(barrier);
+                }
                 break;
             }
             if barrier.is_none() || step.is_none() {
@@ -143,11 +157,45 @@ impl Find<'_> {
             Op::Le => (args[0], args[1], 1),
             Op::Gt => (args[1], args[0], 0),
             Op::Ge => (args[1], args[0], 1),
+            // The first thread's number is 0.
+            Op::Eq if self.is_zero(args[1]) => (args[0], args[1], 1),
+            Op::Eq if self.is_zero(args[0]) => (args[1], args[0], 1),
             _other => return None,
         };
         let most = self.affine.of(high).sum.as_constant()? + more;
         let is_own = self.behind(low) == Some(0);
         (is_own && (1..=self.simdgroup).contains(&most)).then_some(most)
+    }
+
+    fn is_zero(&self, value: Value) -> bool {
+        self.affine.of(value).sum.as_constant() == Some(0)
+    }
+
+    /// Whether the first thread alone takes elements of a tree and does no more than to store to other memory.
+    fn is_end(&self, inst: &Inst, tree: &Tree) -> bool {
+        let Some((condition, then)) = plain_if(inst) else {
+            return false;
+        };
+        let is_held = |memory| {
+            tree.steps
+                .iter()
+                .any(|(_, step)| step.arrays.contains_key(&memory))
+        };
+        let is_device = |memory| {
+            let info = self.module.memory(self.kernel, memory);
+            info.is_some_and(|info| info.space == AddressSpace::Device)
+        };
+        let fits = |inst: &Inst| match &inst.kind {
+            InstKind::Load(place) if is_held(place.memory) => {
+                let whole = place.width == Width::One && place.path.is_empty();
+                whole && (self.is_zero(place.index) || self.behind(place.index) == Some(0))
+            }
+            InstKind::Load(place) => self.module.is_read_only(self.kernel, place.memory),
+            InstKind::Store { place, .. } => is_device(place.memory),
+            InstKind::Yield(_) => true,
+            _other => computes(inst),
+        };
+        self.threads(condition) == Some(1) && then.insts.iter().all(fits)
     }
 
     /// How far an index is behind the thread's own.
@@ -278,7 +326,7 @@ impl Trees<'_> {
 
     /// Replaces a tree; gives the place behind what took its place.
     fn replace(&mut self, insts: &mut Vec<Inst>, tree: &Tree) -> usize {
-        let last = tree.steps[tree.steps.len() - 1].0;
+        let last = tree.last();
         let span = insts[last].span;
         let barrier = insts[tree.barriers[0]].clone();
         let mut then = Vec::new();
@@ -286,14 +334,18 @@ impl Trees<'_> {
         let condition = self.is_below(&mut then, Op::ThreadIndexInThreadgroup, Imm::None, span);
         then.push(make_if(condition, body, Vec::new(), span));
         let is_next = |inst: &&Inst| !computes(inst);
-        let next = insts[last + 1..].iter().find(is_next);
-        let is_barrier_next = next.map(|inst| &inst.kind) == Some(&barrier.kind);
+        let kind = |inst: Option<&Inst>| inst.map(|inst| inst.kind.clone());
+        let before = kind(insts[..tree.steps[0].0].iter().rev().find(is_next));
+        let next = kind(insts[last + 1..].iter().find(is_next));
+        let missing = |side: Option<InstKind>| {
+            (side.as_ref() != Some(&barrier.kind)).then(|| barrier.clone())
+        };
         let mut kept = Vec::with_capacity(insts.len());
         let mut as_written = Vec::new();
         let mut behind = 0;
         for (at, inst) in std::mem::take(insts).into_iter().enumerate() {
             let is_step = tree.steps.iter().any(|(step, _)| *step == at);
-            if is_step || tree.barriers.contains(&at) {
+            if is_step || tree.end == Some(at) || tree.barriers.contains(&at) {
                 as_written.push(inst);
             } else {
                 kept.push(inst);
@@ -303,8 +355,9 @@ impl Trees<'_> {
                     (std::mem::take(&mut as_written), std::mem::take(&mut then));
                 let size = Imm::Dim(Dim::X);
                 let few = self.is_below(&mut kept, Op::ThreadsPerThreadgroup, size, span);
+                kept.extend(missing(before.clone()));
                 kept.push(make_if(few, steps, in_registers, span));
-                kept.extend((!is_barrier_next).then(|| barrier.clone()));
+                kept.extend(missing(next.clone()));
                 behind = kept.len();
             }
         }
@@ -372,6 +425,9 @@ impl Trees<'_> {
                 registers.others.insert((*memory, *behind), other);
             }
             self.part(&insts[*at], &mut registers, &mut Map::new(), &mut done);
+        }
+        if let Some(end) = tree.end {
+            self.end(&insts[end], &registers, &mut done);
         }
         for (memory, held) in registers.held {
             if let Stored::Where(stored) = held.stored {
@@ -464,6 +520,33 @@ impl Trees<'_> {
             }
         };
         Held { value, stored }
+    }
+
+    /// What the first thread does in the end.
+    fn end(&mut self, inst: &Inst, registers: &Registers, done: &mut Vec<Inst>) {
+        let (condition, then) = plain_if(inst).expect("an if");
+        let mut map = Map::new();
+        let mut side = Vec::new();
+        for inst in &then.insts {
+            let held = match &inst.kind {
+                InstKind::Load(place) => registers.held.get(&place.memory),
+                _other => None,
+            };
+            match held {
+                Some(held) => {
+                    map.insert(inst.results[0], held.value);
+                }
+                None if inst.results.is_empty() => {
+                    let mut inst = inst.clone();
+                    inst.kind
+                        .for_each_use_mut(|v| *v = map.get(v).copied().unwrap_or(*v));
+                    side.push(inst);
+                }
+                None => self.copy(inst, &mut map, &mut side),
+            }
+        }
+        side.pop();
+        done.push(make_if(condition, side, Vec::new(), inst.span));
     }
 
     /// An instruction with a value of its own.
