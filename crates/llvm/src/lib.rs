@@ -98,6 +98,7 @@ mod test_jit;
 mod threadgroup;
 mod tuning;
 mod value;
+mod widths;
 mod windows;
 pub mod workarounds;
 mod zones;

@@ -12,6 +12,7 @@ use crate::cost::interleave;
 use crate::options::SIMDGROUP_SIZE;
 use crate::plan::Plan;
 use crate::target::Features;
+use crate::widths;
 
 /// What [`Shapes::choose`] goes by.
 pub(crate) struct Choice<'a, 'k> {
@@ -41,7 +42,11 @@ impl Shapes {
         let (kernel, plan) = (choice.kernel, choice.plan);
         let by_simdgroup = kernel.tells_simdgroups();
         let size = choice.threadgroup_size;
-        let natural = choice.target.vector_bits / 32;
+        let natural = if by_simdgroup {
+            choice.target.vector_bits / 32
+        } else {
+            widths::lanes(kernel, &plan.affine, choice.target)
+        };
         let simple = Shape {
             width: natural,
             along: if by_simdgroup {
@@ -80,7 +85,7 @@ impl Shapes {
                 several
             }
         } else {
-            shape(choice.target, size, interleave)
+            shape(natural, size, interleave)
         };
         let one_row = size.is_some_and(|[_, y, z]| y == 1 && z == 1);
         let (of_full, of_any) = match (full.linear, one_row) {
@@ -161,8 +166,7 @@ fn simdgroups_of_chunk(
 }
 
 /// How threads are cut into chunks, in kernels that cannot tell simdgroups.
-fn shape(target: &Features, size: Option<[u32; 3]>, [along, rows]: [u32; 2]) -> Shape {
-    let natural = target.vector_bits / 32;
+fn shape(natural: u32, size: Option<[u32; 3]>, [along, rows]: [u32; 2]) -> Shape {
     let Some([x, y, _]) = size else {
         return Shape {
             width: natural,
