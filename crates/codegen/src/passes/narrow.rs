@@ -1,5 +1,5 @@
-//! Narrow integers: what is computed from bytes and other small integers in 32 bits, and certainly fits in 16, is
-//! computed in 16.
+//! Narrow integers: what is computed from bytes and other small integers in 32 bits, and certainly fits in 8 or 16, is
+//! computed in so many.
 //!
 //! ```text
 //! a = cast u32 x[i]; b = cast u32 x[i + 1]; store cast u8 ((a + b) / 2)   ->   the same of casts to u16
@@ -8,9 +8,10 @@
 //! This is for pictures of bytes, cellular automata and quantised numbers, whose authors widen what they load so that
 //! sums do not wrap. Vectors have twice as many of half the width.
 //!
-//! A value of 32 bits is held by its low 16: what it stands for, as a signed number, lies in an interval that those of 16
-//! bits have without a sign, or with one. Groups of values that are computed from each other are narrowed where that
-//! saves more than widening what others use of them.
+//! A value of 32 bits is held by its low 8 or 16: what it stands for, as a signed number, lies in an interval that those
+//! of so many bits have without a sign, or with one. Groups of values that are computed from each other are narrowed
+//! where that saves more than widening what others use of them. In 8 bits nothing is multiplied, divided or shifted, for
+//! which processors have no instructions.
 //!
 //! Deliberately absent: vectors; what loops and branches hand on.
 
@@ -21,7 +22,7 @@ use invar_ir::{Const, Imm, Inst, Kernel, Op, Region, Scalar, Span, Type, Value, 
 
 use super::common::{change_body, push_const, push_inst};
 
-/// What widening a value costs, in operations of 16 bits.
+/// What widening a value costs, in narrow operations.
 const WIDENING: i64 = 2;
 
 /// Where a value lies.
@@ -36,10 +37,10 @@ impl Interval {
         Interval { low, high }
     }
 
-    /// If 16 bits have all of it, with a sign or without.
-    fn if_narrow(self) -> Option<Interval> {
-        let signed = self.low >= i16::MIN.into() && self.high <= i16::MAX.into();
-        let unsigned = self.low >= 0 && self.high <= u16::MAX.into();
+    /// If so many bits have all of it, with a sign or without.
+    fn if_fits(self, bits: u32) -> Option<Interval> {
+        let signed = self.low >= -1 << (bits - 1) && self.high < 1 << (bits - 1);
+        let unsigned = self.low >= 0 && self.high < 1 << bits;
         (signed || unsigned).then_some(self)
     }
 
@@ -63,8 +64,9 @@ enum Role {
 }
 
 /// The values of a kernel that fit.
-#[derive(Default)]
 struct Found {
+    /// Into how many bits.
+    bits: u32,
     values: HashMap<Value, (Interval, Role)>,
     /// What each is computed from or compared with: the first of its group, in the end.
     groups: HashMap<Value, Value>,
@@ -73,7 +75,18 @@ struct Found {
 }
 
 pub(super) fn run(kernel: &mut Kernel) {
-    let mut found = Found::default();
+    for bits in [8, 16] {
+        narrow(kernel, bits);
+    }
+}
+
+fn narrow(kernel: &mut Kernel, bits: u32) {
+    let mut found = Found {
+        bits,
+        values: HashMap::new(),
+        groups: HashMap::new(),
+        compared: HashMap::new(),
+    };
     found.region(kernel, &kernel.body);
     let chosen = found.worth_it(kernel);
     if chosen.is_empty() {
@@ -114,7 +127,7 @@ impl Found {
         };
         if let InstKind::Const(constant) = inst.kind {
             let value = i64::from(constant.bits as u32 as i32);
-            let interval = Interval::new(value, value).if_narrow();
+            let interval = Interval::new(value, value).if_fits(self.bits);
             if let Some(interval) = interval.filter(|_| is_wide(scalar)) {
                 self.values.insert(result, (interval, Role::Constant));
             }
@@ -128,7 +141,7 @@ impl Found {
             self.comparison(kernel, op, &args, result);
         } else if !is_wide(scalar) {
         } else if op == Op::Cast {
-            if let Some(interval) = range_of_small(kernel.ty(args[0])) {
+            if let Some(interval) = range_of_small(kernel.ty(args[0]), self.bits) {
                 self.values.insert(result, (interval, Role::Widened));
             }
         } else if let Some((interval, work)) = self.computed(op, &args, scalar) {
@@ -146,6 +159,11 @@ impl Found {
         let constant = |n: usize| of(n).filter(|i| i.low == i.high).map(|i| i.low);
         let natural = |n: usize| of(n).filter(|i| !i.is_signed());
         let new = Interval::new;
+        let has_op =
+            self.bits > 8 || !matches!(op, Op::Mul | Op::Shl | Op::Shr | Op::Div | Op::Rem);
+        if !has_op {
+            return None;
+        }
         let (interval, work) = match op {
             Op::Add => {
                 let (a, b) = (of(0)?, of(1)?);
@@ -189,14 +207,14 @@ impl Found {
                 if a.and(b).is_signed() && !scalar.is_signed_integer() {
                     return None;
                 }
-                a.and(b).if_narrow()?;
+                a.and(b).if_fits(self.bits)?;
                 let end = |x: i64, y: i64| if op == Op::Min { x.min(y) } else { x.max(y) };
                 (new(end(a.low, b.low), end(a.high, b.high)), 1)
             }
             Op::Select => (of(0)?.and(of(1)?), 1),
             _other => return None,
         };
-        Some((interval.if_narrow()?, work))
+        Some((interval.if_fits(self.bits)?, work))
     }
 
     fn comparison(&mut self, kernel: &Kernel, op: Op, args: &[Value], result: Value) {
@@ -211,7 +229,7 @@ impl Found {
         let is_right = tells_equal || scalar.is_signed_integer() || !both.is_signed();
         let is_constant = |arg: &Value| self.values[arg].1 == Role::Constant;
         let member = args.iter().find(|arg| !is_constant(arg)).copied();
-        if let Some(member) = member.filter(|_| is_right && both.if_narrow().is_some()) {
+        if let Some(member) = member.filter(|_| is_right && both.if_fits(self.bits).is_some()) {
             self.compared.insert(result, member);
             for arg in args {
                 self.join(member, *arg);
@@ -272,10 +290,10 @@ impl Found {
         worth.map(|(first, _)| first).collect()
     }
 
-    /// The value that an instruction converts to an integer of at most 16 bits.
+    /// The value that an instruction converts to an integer of at most so many bits.
     fn packed(&self, kernel: &Kernel, inst: &Inst) -> Option<Value> {
         let (op, _, args) = inst.kind.as_op()?;
-        let small = range_of_small(kernel.ty(*inst.results.first()?)).is_some();
+        let small = range_of_small(kernel.ty(*inst.results.first()?), self.bits).is_some();
         let is_member = |v: &&Value| {
             let known = self.values.get(v);
             known.is_some_and(|(_, role)| *role != Role::Constant)
@@ -322,16 +340,20 @@ fn is_comparison(op: Op) -> bool {
     matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
 }
 
-/// Where the numbers of a small type lie.
-fn range_of_small(ty: Type) -> Option<Interval> {
-    Some(match ty {
-        Type::Scalar(Scalar::Bool) => Interval::new(0, 1),
-        Type::Scalar(Scalar::U8) => Interval::new(0, u8::MAX.into()),
-        Type::Scalar(Scalar::I8) => Interval::new(i8::MIN.into(), i8::MAX.into()),
-        Type::Scalar(Scalar::U16) => Interval::new(0, u16::MAX.into()),
-        Type::Scalar(Scalar::I16) => Interval::new(i16::MIN.into(), i16::MAX.into()),
+/// Where the numbers of a type of at most so many bits lie.
+fn range_of_small(ty: Type, bits: u32) -> Option<Interval> {
+    let Type::Scalar(scalar) = ty else {
+        return None;
+    };
+    let interval = match scalar {
+        Scalar::Bool => Interval::new(0, 1),
+        Scalar::U8 => Interval::new(0, u8::MAX.into()),
+        Scalar::I8 => Interval::new(i8::MIN.into(), i8::MAX.into()),
+        Scalar::U16 => Interval::new(0, u16::MAX.into()),
+        Scalar::I16 => Interval::new(i16::MIN.into(), i16::MAX.into()),
         _other => return None,
-    })
+    };
+    (scalar == Scalar::Bool || scalar.bits() <= bits).then_some(interval)
 }
 
 /// The change of a kernel.
@@ -340,7 +362,7 @@ struct Narrow<'a> {
     chosen: &'a HashSet<Value>,
     used_wide: HashSet<Value>,
     values: &'a mut Vec<ValueInfo>,
-    /// The values of 16 bits, all without a sign.
+    /// The narrow values, all without a sign.
     narrowed: HashMap<Value, Value>,
 }
 
@@ -354,6 +376,16 @@ impl Narrow<'_> {
             self.inst(inst, &mut done);
         }
         region.insts = done;
+    }
+
+    /// The narrow type with a sign, or that without.
+    fn scalar(&self, signed: bool) -> Scalar {
+        match (self.found.bits, signed) {
+            (8, false) => Scalar::U8,
+            (8, true) => Scalar::I8,
+            (_, false) => Scalar::U16,
+            (_, true) => Scalar::I16,
+        }
     }
 
     fn is_chosen(&self, value: Value) -> bool {
@@ -381,8 +413,8 @@ impl Narrow<'_> {
                 };
                 done.push(inst);
                 let narrow = Const {
-                    scalar: Scalar::U16,
-                    bits: u64::from(constant.bits as u16),
+                    scalar: self.scalar(false),
+                    bits: constant.bits & ((1 << self.found.bits) - 1),
                 };
                 let narrow = push_const(self.values, done, narrow, span);
                 self.narrowed.insert(value, narrow);
@@ -391,7 +423,10 @@ impl Narrow<'_> {
                 let (_, _, args) = inst.kind.as_op().expect("a conversion");
                 let small = args[0];
                 done.push(inst);
-                let narrow = self.cast(done, small, Scalar::U16, span);
+                let narrow = match self.values[small.0 as usize].ty {
+                    ty if ty == Type::Scalar(self.scalar(false)) => small,
+                    _other => self.cast(done, small, self.scalar(false), span),
+                };
                 self.narrowed.insert(value, narrow);
             }
             Some((value, (interval, Role::Computed(_)))) if self.is_chosen(value) => {
@@ -413,7 +448,7 @@ impl Narrow<'_> {
         let mut operands = Vec::with_capacity(args.len());
         for arg in args {
             operands.push(match self.narrowed.get(arg).copied() {
-                Some(value) if signed => self.cast(done, value, Scalar::I16, span),
+                Some(value) if signed => self.cast(done, value, self.scalar(true), span),
                 Some(value) => value,
                 None => *arg,
             });
@@ -435,14 +470,14 @@ impl Narrow<'_> {
             args: operands.into_iter().collect(),
         };
         let mut narrow = push_inst(self.values, done, kind, ty, span);
-        if ty != Type::Scalar(Scalar::U16) {
-            narrow = self.cast(done, narrow, Scalar::U16, span);
+        if ty != Type::Scalar(self.scalar(false)) {
+            narrow = self.cast(done, narrow, self.scalar(false), span);
         }
         self.narrowed.insert(value, narrow);
         if self.used_wide.contains(&value) {
             let wide = self.values[value.0 as usize].ty;
             if interval.is_signed() {
-                narrow = self.cast(done, narrow, Scalar::I16, span);
+                narrow = self.cast(done, narrow, self.scalar(true), span);
             }
             done.push(Inst {
                 kind: InstKind::Op {
@@ -468,7 +503,9 @@ impl Narrow<'_> {
         let (imm, args) = (imm, args.to_vec());
         let to = result.map(|v| self.values[v.0 as usize].ty);
         let packs = op == Op::Cast
-            && to.is_some_and(|ty| ty != Type::BOOL && range_of_small(ty).is_some())
+            && to.is_some_and(|ty| {
+                ty != Type::BOOL && range_of_small(ty, self.found.bits).is_some()
+            })
             && self
                 .found
                 .values
