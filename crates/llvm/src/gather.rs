@@ -31,7 +31,7 @@ impl<'c> Emit<'c> {
         global.as_pointer_value()
     }
 
-    /// A vector from memory; lanes that are off get 0.
+    /// A vector from memory of whose lanes all may be on; those that are off get 0.
     pub fn load_masked(
         &self,
         scalar: Scalar,
@@ -39,19 +39,17 @@ impl<'c> Emit<'c> {
         mask: VectorValue<'c>,
     ) -> VectorValue<'c> {
         let e = self;
+        if !is_narrow(scalar) || e.target.has_avx512 {
+            return e.load_some(scalar, pointer, mask);
+        }
         let width = mask.get_type().get_size();
         let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
-        let align = scalar.size_bytes() as u32;
-        let some = || e.masked_load(pointer, align, mask, ty.const_zero());
-        if !is_narrow(scalar) || e.target.has_avx512 {
-            return some().into_vector_value();
-        }
         let [whole, part, join] = self.by_mask(mask);
         e.go(whole);
-        let all = e.load(ty, pointer, align);
+        let all = e.load(ty, pointer, scalar.size_bytes() as u32);
         e.branch(join);
         e.go(part);
-        let some = some();
+        let some = e.load_some(scalar, pointer, mask);
         let part = e.here();
         e.branch(join);
         e.go(join);
@@ -60,7 +58,21 @@ impl<'c> Emit<'c> {
         phi.as_basic_value().into_vector_value()
     }
 
-    /// Stores the lanes of a vector that are on.
+    /// A vector from memory of whose lanes some are off, which get 0.
+    pub fn load_some(
+        &self,
+        scalar: Scalar,
+        pointer: PointerValue<'c>,
+        mask: VectorValue<'c>,
+    ) -> VectorValue<'c> {
+        let width = mask.get_type().get_size();
+        let ty = self.memory_type(scalar, self.vector_type(scalar, width).into());
+        let align = scalar.size_bytes() as u32;
+        let value = self.masked_load(pointer, align, mask, ty.const_zero());
+        value.into_vector_value()
+    }
+
+    /// Stores the lanes of a vector that are on, which may be all.
     pub fn store_masked(
         &self,
         value: BasicValueEnum<'c>,
@@ -69,11 +81,8 @@ impl<'c> Emit<'c> {
         mask: VectorValue<'c>,
     ) {
         let e = self;
-        let args = [value, pointer.into(), e.i32(align).into(), mask.into()];
-        let overloads = [value.get_type(), e.pointer_type().into()];
-        let some = || e.masked("llvm.masked.store", &overloads, &args, 2);
         if e.target.has_avx512 {
-            some();
+            e.store_some(value, pointer, align, mask);
             return;
         }
         let [whole, part, join] = self.by_mask(mask);
@@ -81,9 +90,22 @@ impl<'c> Emit<'c> {
         e.store(value, pointer, align);
         e.branch(join);
         e.go(part);
-        some();
+        e.store_some(value, pointer, align, mask);
         e.branch(join);
         e.go(join);
+    }
+
+    /// Stores the lanes of a vector that are on, which are seldom all.
+    pub fn store_some(
+        &self,
+        value: BasicValueEnum<'c>,
+        pointer: PointerValue<'c>,
+        align: u32,
+        mask: VectorValue<'c>,
+    ) {
+        let args = [value, pointer.into(), self.i32(align).into(), mask.into()];
+        let overloads = [value.get_type(), self.pointer_type().into()];
+        self.masked("llvm.masked.store", &overloads, &args, 2);
     }
 
     /// Goes one way if all lanes of a mask are on, and another if not: where registers have no masks, accesses under

@@ -275,7 +275,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let some = if row.exact {
                 let own = self.e.and_mask(lanes, Some(self.row_lanes(t, &row)));
                 self.e
-                    .load_masked(t.scalar, row.pointer, own.expect("a mask"))
+                    .load_some(t.scalar, row.pointer, own.expect("a mask"))
             } else if self.edges.replace(self.edges.get() + 1) >= self.analysis.most_edges {
                 self.load_edge(t, u, lanes)
             } else {
@@ -582,7 +582,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.branch(join);
             e.go(careful);
             if row.exact {
-                plain(self.e.and_mask(lanes, Some(self.row_lanes(t, &row))));
+                let own = self.e.and_mask(lanes, Some(self.row_lanes(t, &row)));
+                let own = own.expect("a mask");
+                e.store_some(stored, row.pointer, align, own);
             } else {
                 let Spot::Lanes(pointers, inside) = self.spot(t, u, c, false) else {
                     unreachable!("lanes differ");
