@@ -17,6 +17,7 @@ use invar_ir::{Exit, Inst};
 use crate::cold_paths::ColdPath;
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
+use crate::neighbour_rows::tells_rows;
 use crate::plan::{Home, holds_masked_loop};
 use crate::segments::{Work, keeps, loops};
 use crate::state::Chunk;
@@ -384,7 +385,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     /// Whether pieces of which all threads exist have code of their own: the rest of a row of threadgroups would
-    /// take several times as long as the others, where threads only go round loops together.
+    /// take several times as long as the others, where threads only go round loops together, and so would chunks at
+    /// both ends of every row, of which a condition lets all but a few threads through.
     fn has_full_pieces(&self, work: Work<'_, 'k>) -> bool {
         let Work::Run(insts) = work else {
             return false;
@@ -392,7 +394,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.analysis.has_fast()
             && self.segment.handover.is_none()
             && self.analysis.plan.collective.is_empty()
-            && loops(work)
+            && (loops(work)
+                || tells_rows(self.analysis.kernel) && self.analysis.first_choice(insts).is_some())
             && !insts.iter().any(|i| {
                 self.analysis.fast.is_masked(i)
                     || i.kind
@@ -461,7 +464,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let exists = e.and(in_row, ends(at[1], shape.rows, self.group.size[1]));
             e.branch_if(exists, full, any);
             e.go(full);
-            self.emit_chunk(work, Way::Full(None), positions, at, number, memory, next);
+            self.emit_chunk(
+                work,
+                Way::Full(Some(any)),
+                positions,
+                at,
+                number,
+                memory,
+                next,
+            );
             self.e.go(any);
         }
         self.emit_chunk(work, Way::Any, positions, at, number, memory, next);
