@@ -154,6 +154,10 @@ impl<'c> Emit<'c> {
         mask: Option<VectorValue<'c>>,
     ) {
         let e = self;
+        if mask.is_none() && (is_narrow(scalar) || !e.target.has_avx512) {
+            e.store_each(scalar, value, pointers);
+            return;
+        }
         let align = e.i32(scalar.size_bytes() as u32);
         let all = || self.all_lanes(pointers.get_type().get_size());
         let (pointers, mask) = match mask {
@@ -167,6 +171,20 @@ impl<'c> Emit<'c> {
         let args = [value.into(), pointers.into(), align.into(), mask.into()];
         let overloads = [value.get_type().into(), pointers.get_type().into()];
         e.masked("llvm.masked.scatter", &overloads, &args, 2);
+    }
+
+    /// Stores lane by lane, as the processor would: where places lie by known distances from each other, each then is
+    /// one address and a distance.
+    fn store_each(&self, scalar: Scalar, value: VectorValue<'c>, pointers: VectorValue<'c>) {
+        for lane in 0..pointers.get_type().get_size() {
+            let of = |vector: VectorValue<'c>| {
+                let lane = self.i32(lane);
+                let one = self.builder.build_extract_element(vector, lane, "");
+                one.expect(BUILT)
+            };
+            let pointer = of(pointers).into_pointer_value();
+            self.store(of(value), pointer, scalar.size_bytes() as u32);
+        }
     }
 
     /// These places where a mask is on, and another one where it is off.

@@ -8,10 +8,12 @@
 //! of bounds are read as 0 and not written, each for itself (B1, B2); the index of an entry is computed
 //! without wrapping (B4).
 
+use std::collections::HashMap;
+
 use inkwell::IntPredicate;
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
-use invar_ir::{Op, Scalar};
+use invar_ir::{Op, Scalar, Value};
 
 use crate::emit::{BUILT, Emit};
 use crate::ops::eval;
@@ -71,8 +73,14 @@ pub(crate) fn rows_in_memory<'c>(
     may.then_some(m.rows)
 }
 
+/// Products whose factors are put to the stack together.
+const PRODUCTS_BY_ENTRIES: usize = 8;
+
 /// How many products to make side by side: their sums take half of the registers.
 pub(crate) fn products_at_once(e: &Emit<'_>, scalar: Scalar) -> usize {
+    if goes_by_entries(e, scalar) {
+        return PRODUCTS_BY_ENTRIES;
+    }
     let registers = if e.target.has_avx512 || !e.target.is_x86 {
         32
     } else {
@@ -90,15 +98,9 @@ pub(crate) fn multiply_accumulate<'c>(
     places: Option<VectorValue<'c>>,
     products: &[[(Scalar, Rows<'c>); 3]],
 ) -> Vec<Rows<'c>> {
-    let cast = |(from, rows): &(Scalar, Rows<'c>), scalar| -> Rows<'c> {
-        let one = |row: &VectorValue<'c>| {
-            eval(e, Op::Cast, *from, scalar, &[(*row).into()]).into_vector_value()
-        };
-        rows.iter().map(one).collect()
-    };
     let factors: Vec<_> = products
         .iter()
-        .map(|[a, b, (scalar, _)]| (*scalar, cast(a, *scalar), cast(b, *scalar)))
+        .map(|[a, b, (scalar, _)]| (*scalar, cast(e, a, *scalar), cast(e, b, *scalar)))
         .collect();
     let mut sums: Vec<_> = products.iter().map(|[_, _, (_, c)]| c.clone()).collect();
     if !factors.iter().all(|(scalar, ..)| has_fma(e, *scalar)) {
@@ -119,6 +121,94 @@ pub(crate) fn multiply_accumulate<'c>(
         }
     }
     sums
+}
+
+/// A matrix's entries as another type.
+fn cast<'c>(e: &Emit<'c>, (from, rows): &(Scalar, Rows<'c>), to: Scalar) -> Rows<'c> {
+    let one =
+        |row: &VectorValue<'c>| eval(e, Op::Cast, *from, to, &[(*row).into()]).into_vector_value();
+    rows.iter().map(one).collect()
+}
+
+/// Whether products are made by [`multiply_by_entries`]: where sums leave no registers for factors, and an entry is
+/// broadcast from memory by one instruction.
+fn goes_by_entries(e: &Emit<'_>, scalar: Scalar) -> bool {
+    scalar == Scalar::F32 && e.target.is_x86 && e.target.has_fma && !e.target.has_avx512
+}
+
+/// As [`multiply_accumulate`], one product after the other, for sums of f32: their factors lie on the stack, those that
+/// several products have once, as `names` tells them. `None` where another way is better.
+pub(crate) fn multiply_by_entries<'c>(
+    e: &Emit<'c>,
+    products: &[[(Scalar, Rows<'c>); 3]],
+    names: &[[Value; 2]],
+) -> Option<Vec<Rows<'c>>> {
+    if !products
+        .iter()
+        .all(|[_, _, (scalar, _)]| goes_by_entries(e, *scalar))
+    {
+        return None;
+    }
+    let mut stacks = HashMap::new();
+    for (factors, names) in products.iter().zip(names) {
+        for (factor, name) in factors.iter().zip(names) {
+            stacks.entry(*name).or_insert_with(|| {
+                let rows = cast(e, factor, Scalar::F32);
+                to_stack(e, Scalar::F32, &rows)
+            });
+        }
+    }
+    let product = |([_, _, (_, sums)], names): (&[(Scalar, Rows<'c>); 3], &[Value; 2])| {
+        multiply_on_stack(e, names.map(|name| stacks[&name]), sums)
+    };
+    Some(products.iter().zip(names).map(product).collect())
+}
+
+/// Adds a product of f32 whose factors lie on the stack, by a loop over the shared index.
+fn multiply_on_stack<'c>(
+    e: &Emit<'c>,
+    [left, right]: [PointerValue<'c>; 2],
+    sums: &[VectorValue<'c>],
+) -> Rows<'c> {
+    let before = e.here();
+    let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
+    e.branch(head);
+    e.go(head);
+    let phi = |first: BasicValueEnum<'c>| {
+        let phi = e.builder.build_phi(first.get_type(), "").expect(BUILT);
+        phi.add_incoming(&[(&first, before)]);
+        phi
+    };
+    let round = phi(e.i64(0).into());
+    let sums: Vec<_> = sums.iter().map(|pair| phi((*pair).into())).collect();
+    let k = round.as_basic_value().into_int_value();
+    let bytes = Scalar::F32.size_bytes();
+    let at = |base, entries| e.byte_offset(base, e.mul(entries, e.i64(bytes)));
+    let row = at(right, e.mul(k, e.i64(ROW)));
+    let row = e.load(e.vector_type(Scalar::F32, SIZE).into(), row, bytes as u32);
+    let row = row.into_vector_value();
+    let row = shuffle(e, row, row, |lane| lane % SIZE);
+    let column = at(left, k);
+    let entry = |r: u64| {
+        let one = e.byte_offset(column, e.i64(r * ROW * bytes));
+        let one = e.load(e.scalar_type(Scalar::F32), one, bytes as u32);
+        e.splat(one, SIZE)
+    };
+    let mut last = Vec::with_capacity(sums.len());
+    for (pair, sum) in sums.iter().enumerate() {
+        let [upper, lower] = [0, 1].map(|r| entry(2 * pair as u64 + r));
+        let factor = shuffle(e, upper, lower, |lane| lane);
+        let args = [factor.into(), row.into(), sum.as_basic_value()];
+        let next = eval(e, Op::Fma, Scalar::F32, Scalar::F32, &args);
+        sum.add_incoming(&[(&next, head)]);
+        last.push(next.into_vector_value());
+    }
+    let following = e.add(k, e.i64(1));
+    round.add_incoming(&[(&following, head)]);
+    let more = e.compare(IntPredicate::ULT, following, e.i64(ROW));
+    e.branch_if(more, head, done);
+    e.go(done);
+    last
 }
 
 /// Whether a fused multiply-add is one instruction.
@@ -749,7 +839,9 @@ mod tests {
         for (i, (a, b, c)) in cases.iter().enumerate() {
             jit.function(&format!("f{i}"), 4, |e, p| {
                 let [x, y, z] = [(*a, p[0]), (*b, p[1]), (*c, p[2])].map(|(s, p)| rows(e, s, p));
-                let sums = multiply_accumulate(e, first_entries(e), &[[(*a, x), (*b, y), (*c, z)]]);
+                let products = [[(*a, x), (*b, y), (*c, z)]];
+                let sums = multiply_by_entries(e, &products, &[[Value(0), Value(1)]])
+                    .unwrap_or_else(|| multiply_accumulate(e, first_entries(e), &products));
                 keep(e, *c, p[3], &sums[0]);
             });
         }

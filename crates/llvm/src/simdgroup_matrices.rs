@@ -97,7 +97,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let places = *self
             .entries
             .get_or_insert_with(|| matrices::first_entries(e));
+        let names: Vec<_> = factors.iter().map(|(_, [a, b, _])| [*a, *b]).collect();
         let sums = matrices::multiply_by_rows(e, places, &operands, &rights)
+            .or_else(|| matrices::multiply_by_entries(e, &operands, &names))
             .unwrap_or_else(|| matrices::multiply_accumulate(e, places, &operands));
         for ((result, _), rows) in factors.into_iter().zip(sums) {
             self.define_matrix(result, rows, mask);
