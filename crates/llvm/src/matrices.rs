@@ -882,6 +882,12 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
+    fn products_accumulate_in_order_with_avx2() {
+        test_jit::with_avx2(check_products);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
     fn products_accumulate_in_order_on_any_x86_64() {
         check_products(&test_jit::baseline());
     }
