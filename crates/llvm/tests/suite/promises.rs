@@ -707,6 +707,20 @@ fn o3_what_is_written_and_not_read_goes_past_the_caches_before_a_fence() {
         2,
         "it orders nothing"
     );
+    // Rows of threads that read what others read keep their lines, but with AVX-512.
+    let stencil = "kernel @sum(%x: device read f32, %z: device write f32, %n: u32) {
+        %column = thread_position_in_grid x
+        %row = thread_position_in_grid y
+        %start = mul %row, %n
+        %i = add %start, %column
+        %below = add %i, %n
+        %a = load %x[%i]
+        %b = load %x[%below]
+        %s = add %a, %b
+        store %z[%i], %s
+    }";
+    assert_eq!(past_the_caches(stencil, Target::X86V3), nothing);
+    assert_ne!(past_the_caches(stencil, Target::X86V4), nothing);
 }
 
 #[test]
