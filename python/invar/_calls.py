@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _control, _ops, _trace, _values, _views
 from ._control import MISSING, check_change, check_identity, in_region, joined, remember, store
-from ._foreign import check_iterator, foreign, traced
+from ._foreign import check_iterator, foreign, owns, traced
 from ._functions import Function, generator_error, inline, written
 from ._operators import BINARY, COMPARISONS, UNARY
 from ._syntax import own, own_class
@@ -77,7 +77,9 @@ def call(function, args, kwargs):
         if not isinstance(function, type):
             return call(method, (function, *args), kwargs)
         t.reads.attribute(function, "__init__")
-        made = remember(object.__new__(function))
+        made = object.__new__(function)
+        if owns(function) or not in_region():
+            remember(made)
         call(method, (made, *args), kwargs)
         return made
     return foreign(function, args, kwargs)
@@ -170,6 +172,18 @@ def _asked(name):
     return run
 
 
+def formatted(x, how=""):
+    """``format(x, how)``, as the author's methods say."""
+    found, text = method(x, "__format__"), method(x, "__str__")
+    if found is not None:
+        return call(found, (x, how), {})
+    return foreign(format, (x, how), {}) if text is None or how != "" else call(text, (x,), {})
+
+
+def _format(function, args, kwargs):
+    return formatted(*args) if len(args) in (1, 2) and not kwargs else function(*args, **kwargs)
+
+
 def _getattr(function, args, kwargs):
     try:
         return attribute(*args[:2])
@@ -189,12 +203,13 @@ _BUILTINS = {
     builtins.sorted: _sorted,
     builtins.pow: _pow,
     builtins.isinstance: lambda function, args, kwargs: function(*args, **kwargs),
+    builtins.format: _format,
     builtins.getattr: _getattr,
     builtins.hasattr: lambda function, args, kwargs: _getattr(function, (*args, MISSING), kwargs) is not MISSING,
     builtins.setattr: lambda function, args, kwargs: set_attribute(*args),
     **{
         function: _asked(f"__{function.__name__}__")
-        for function in (complex, float, format, hash, int, next, repr, str)
+        for function in (complex, float, hash, int, next, repr, str)
     },
 }
 # ---- operators, subscripts and attributes ----

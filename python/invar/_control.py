@@ -137,7 +137,7 @@ def remember(value):
     t = _trace.current()
     t.made[id(value)] = value, t.regions[-1]
     if hasattr(value, "__dict__"):
-        t.made[id(value.__dict__)] = value, t.regions[-1]
+        t.made[id(value.__dict__)] = value.__dict__, t.regions[-1]
     return value
 
 

@@ -223,10 +223,7 @@ class Expressions:
         how = self.eval(node.format_spec) if node.format_spec is not None else ""
         self.at(node)
         if node.conversion == -1:
-            said = _calls.method(x, "__format__") or _calls.method(x, "__str__")
-            if said is not None:
-                return _calls.call(said, (x, how)[: 1 + (said.__name__ == "__format__")], {})
-            return format(x, how)
+            return _calls.formatted(x, how)
         shown = {115: str, 114: repr, 97: ascii}[node.conversion]
         return format(_calls.call(shown, (x,), {}), how)
 

@@ -1,9 +1,10 @@
-"""Calls of what is none of the kernel's code: of Python, NumPy and packages. They run when the kernel is
+"""Calls of code that is not the kernel's own: of Python, NumPy and packages. They run when the kernel is
 compiled.
 
 In a branch or loop of the kernel only what is listed here runs, as it changes nothing that is older than the
 branch: certain functions, classes and methods. What the author hands over to be called, as to ``map``, is
-compiled there; arrays are handed over as ones that cannot be written.
+compiled there; arrays are handed over as ones that cannot be written. What a call gives may be changed there only
+if it is sure to be new and to share nothing with what is older (``owns``).
 
 Absent: methods of the author's that Python's own code calls by itself (``__lt__`` in ``sorted``,
 ``__post_init__``), which run as Python.
@@ -12,7 +13,9 @@ Absent: methods of the author's that Python's own code calls by itself (``__lt__
 from __future__ import annotations
 
 import builtins
+import collections
 import copy
+import enum
 import functools
 import operator
 import types
@@ -46,6 +49,7 @@ def foreign(function, args, kwargs):
     """A call of what is not the kernel's own code."""
     t = _trace.current()
     _check_values(function, args)
+    _check_class(function, args, kwargs)
     holder = getattr(function, "__self__", None)
     for module in (_module(function), _module(type(holder))):
         if module == "random" or module.startswith("numpy.random"):
@@ -86,18 +90,15 @@ def foreign(function, args, kwargs):
             f"{_name(function)}() of a traced value, which is known only when the kernel runs: {e}"
         ) from e
     if made and id(result) in made:
-        result = made[id(result)][1]
-    if isinstance(function, type) or any(function is x for x in _MAKERS):
-        if not any(result is x for x in args) and type(result) not in (int, float, bool, str):
-            remember(result)
-    elif getattr(function, "__name__", None) == "copy":
+        return made[id(result)][1]
+    if _is_new(function, args, result):
         remember(result)
     return result
 
 
 def _refusal(function):
     return _trace.error(
-        f"`{_named(function)}()` is called in a branch or loop of the kernel, but is none of the "
+        f"`{_named(function)}()` is called in a branch or loop of the kernel, but is not part of the "
         "kernel's code: it runs when the kernel is compiled, whichever threads come here; call it "
         "before the branch or loop, and use what it gives"
     )
@@ -164,6 +165,10 @@ def check_changing_method(holder, name):
     instead = "give a list its full length before, and assign its elements"
     if isinstance(holder, dict):
         instead = "make it with all its keys before, and assign their values"
+    elif isinstance(holder, set):
+        instead = "keep a list with a bool for each thing that it may hold"
+    elif not isinstance(holder, list):
+        instead = "keep what changes in a list"
     check_change(
         holder,
         f"`{name}()` changes a Python {type(holder).__name__}",
@@ -171,10 +176,78 @@ def check_changing_method(holder, name):
     )
 
 
-# ---- what changes nothing ----
+def _check_class(function, args, kwargs):
+    """Refuses a call that makes a class."""
+    if not isinstance(function, type) or len(args) + len(kwargs) < 2 or not args:
+        return
+    if issubclass(function, type) or issubclass(function, enum.Enum) and not len(function):
+        raise _trace.error(f"the class `{args[0]}` is made in a kernel: write it outside of the kernel")
+
+
+# ---- what is new ----
 
 #: Functions that make an object.
 _MAKERS = (sorted, iter, copy.copy, copy.deepcopy)
+#: Classes whose objects are new when they are made, and are all that a change of them changes.
+_OWNERS = {
+    object, list, tuple, dict, set, frozenset, bytearray, np.ndarray, types.SimpleNamespace,
+    collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter,
+    collections.UserDict, collections.UserList, collections.UserString,
+}  # fmt: skip
+#: Modules of classes without anything of their own, which others derive from.
+_BASES = ("abc", "typing", "typing_extensions", "collections.abc")
+#: Modules of iterators that are new when they are made.
+_ITERATORS = ("builtins", "itertools", "collections")
+#: Methods by which an author's class may say what a copy is.
+_COPYING = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__setstate__")
+
+
+def owns(cls, ignored=("__init__",)):
+    """Whether an object of a class is new when it is made, and is all that a change of it changes: nothing
+    that it is made of says otherwise, but methods that are ``ignored``."""
+    if getattr(type(cls), "__call__", None) is not type.__call__:
+        return False
+    return all(_adds_owned(base, ignored) for base in cls.__mro__)
+
+
+def _adds_owned(base, ignored):
+    if base in _OWNERS or _module(base) in _BASES:
+        return True
+    if not own(base):
+        return _module(base) == "builtins" and issubclass(base, BaseException)
+    space = vars(base)
+    new = getattr(space.get("__new__"), "__func__", space.get("__new__"))
+    if new is not None and not _module(new).startswith("namedtuple_"):
+        return False
+    init = space.get("__init__")
+    if init is None or "__init__" in ignored or _module(init) in _BASES:
+        return True
+    file = getattr(getattr(init, "__code__", None), "co_filename", "")
+    return file.startswith("<") and ("__dataclass_fields__" in space or "__attrs_attrs__" in space)
+
+
+def _is_new(function, args, result):
+    """Whether what a call gave was made by it, and shares nothing that changes with what is older."""
+    cls, is_class = type(result), isinstance(function, type)
+    if not is_class and not any(function is x for x in _MAKERS):
+        if getattr(function, "__name__", None) != "copy" or isinstance(function, types.FunctionType) and own(function):
+            return False
+    if any(result is x for x in args):
+        return False
+    if hasattr(cls, "__next__") and not own(cls):
+        said = [getattr(type(x), "__iter__", None) for x in args]
+        mine = any(isinstance(x, types.FunctionType) and own(x) for x in said)
+        return _module(cls).lstrip("_") in _ITERATORS and not mine
+    if isinstance(result, np.ndarray):
+        return result.base is None and result.flags.owndata and (not own(cls) or owns(cls, ()))
+    if function is copy.copy or function is copy.deepcopy:
+        said = [vars(base).get(name) for base in cls.__mro__ for name in _COPYING if own(base)]
+        return owns(cls) and cls is type(args[0]) and not any(said)
+    return owns(cls, ()) and (cls is function or not is_class)
+
+
+# ---- what changes nothing ----
+
 #: Functions that are not compiled here.
 _COMPILED = (
     types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,

@@ -5,8 +5,12 @@ Each body changes something nested in a branch; what it gives must be what the s
 Python, thread by thread.
 """
 
+import abc
 import collections
 import copy
+import dataclasses
+import email.message
+import enum
 import functools
 import heapq
 import operator
@@ -123,6 +127,52 @@ class Made(Counter):
         return object.__new__(cls)
 
 
+class Chained(collections.ChainMap):
+    """A class of the author's over one that keeps what it is given."""
+
+    def __init__(self, table):
+        self.maps = [table]
+
+
+class Letter(email.message.Message):
+    """Another such, with an object's own way to be made."""
+
+    def __init__(self, headers):
+        self._headers = headers
+
+
+class Again:
+    """An object that says itself what a copy of it is."""
+
+    def __init__(self):
+        self.v = 0
+
+    def __copy__(self):
+        return self.other
+
+
+class Choice(enum.Enum):
+    FIRST, SECOND = 1, 2
+
+
+@dataclasses.dataclass
+class Pair:
+    left: int
+    right: int = 2
+
+
+class Plain:
+    pass
+
+
+class Point(collections.namedtuple("Point", "x y")):
+    pass
+
+
+class Several(list):
+    pass
+
+
 class Listed(list):
     def __init__(self):
         Counter.made.append(2)
@@ -159,6 +209,8 @@ def world():
         "deep": {"a": [{"b": [0] * 70}]},
         "kinds": {1, 2},
         "counter": Counter(),
+        "bytes": bytearray(8),
+        "again": Again(),
     }
 
 
@@ -295,6 +347,247 @@ def test_what_runs_by_itself_is_refused_in_a_branch(name):
         k.ir
     assert found.value.filename == __file__
     assert before == (w["array"].tolist(), w["rows"][0], w["counter"].calls, Counter.made)
+
+
+def assigns_a_setting(w, i):
+    type(w["tree"]).setting = i
+
+
+def assigns_a_setting_by_its_name(w, i):
+    setattr(type(w["tree"]), "setting", i)
+
+
+def adds_to_a_setting(w, i):
+    type(w["tree"]).setting += 1
+
+
+def copies_a_class(w, i):
+    copy.copy(type(w["tree"])).setting = i
+
+
+def assigns_to_a_member(w, i):
+    Choice(1).seen = i
+
+
+def assigns_to_a_member_by_its_name(w, i):
+    Choice["FIRST"].seen = i
+
+
+def assigns_to_a_view(w, i):
+    memoryview(w["bytes"])[0] = 100
+
+
+def assigns_to_an_array_of_other_memory(w, i):
+    np.ndarray((1,), np.uint8, w["bytes"])[0] = 100
+
+
+def assigns_to_a_chain(w, i):
+    collections.ChainMap(w["byname"])["k1"] = 5
+
+
+def assigns_to_a_copy_of_a_chain(w, i):
+    collections.ChainMap({}, w["byname"]).copy().maps[1]["new"] = 5
+
+
+def assigns_to_a_chain_of_the_authors(w, i):
+    Chained(w["byname"])["k1"] = 5
+
+
+def adds_to_a_letter_of_the_authors(w, i):
+    Letter(w["rows"][0])["k"] = "v"
+
+
+def assigns_to_a_copy_that_is_another(w, i):
+    copy.copy(w["again"]).new = i
+
+
+SHARED = {
+    assigns_a_setting: r"`Tree\.setting` is assigned in a branch or loop",
+    assigns_a_setting_by_its_name: r"`Tree\.setting` is assigned in a branch or loop",
+    adds_to_a_setting: r"`Tree\.setting` is assigned in a branch or loop",
+    copies_a_class: r"`Tree\.setting` is assigned in a branch or loop",
+    assigns_to_a_member: r"`seen` of a Python Choice is assigned in a branch or loop",
+    assigns_to_a_member_by_its_name: r"`seen` of a Python Choice is assigned in a branch or loop",
+    assigns_to_a_view: "an element of a Python memoryview is assigned in a branch or loop",
+    assigns_to_an_array_of_other_memory: "an element of a Python ndarray is assigned in a branch or loop",
+    assigns_to_a_chain: "an element of a Python ChainMap is assigned in a branch or loop",
+    assigns_to_a_copy_of_a_chain: rf"`collections\.ChainMap\.copy{CALLED}",
+    assigns_to_a_chain_of_the_authors: rf"Chained{CALLED}",
+    adds_to_a_letter_of_the_authors: "the attribute `_headers` of an object begins in a branch or loop",
+    assigns_to_a_copy_that_is_another: "the attribute `new` of an object begins in a branch or loop",
+}
+
+
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("change", SHARED, ids=lambda change: change.__name__)
+def test_what_a_call_gives_and_is_older_does_not_change_in_a_branch(change, loops):
+    w, other = world(), Plain()
+    Tree.setting, Choice.FIRST.seen, w["again"].other = 3, 3, other
+    before = dict(w["byname"]), w["rows"][0][:]
+
+    @iv.kernel
+    def branch(out: iv.Buffer[iv.i32]):
+        i = iv.thread_position_in_grid.x
+        if i < 3:
+            change(w, i)
+
+    @iv.kernel
+    def loop(out: iv.Buffer[iv.i32]):
+        for i in iv.range(out[0]):
+            change(w, i)
+
+    try:
+        with pytest.raises(iv.KernelError, match=SHARED[change]) as found:
+            (loop if loops else branch).ir
+        assert found.value.filename == __file__
+        assert Tree.setting == 3 and Choice.FIRST.seen == 3 and vars(other) == {}
+    finally:
+        del Tree.setting, Choice.FIRST.seen
+    assert w["bytes"] == bytes(8) and (w["byname"], w["rows"][0]) == before
+
+
+def makes_plain_objects(i):
+    a, b = Plain(), Point(1, i)
+    a.v = i
+    b.v = 1
+    return a.v + b.x + b.v
+
+
+def makes_dataclasses(i):
+    a = Pair(1)
+    a.left = i
+    a.more = 1
+    b = dataclasses.replace(a, right=5)
+    return a.left + b.right + copy.copy(a).more
+
+
+def makes_containers(i):
+    a, b, c = Several([1]), collections.deque([1]), bytearray(2)
+    a.append(i)
+    b[0] = i
+    c[0] = 3
+    return a[1] + b[0] + c[0]
+
+
+def makes_mappings(i):
+    a, b, c = collections.OrderedDict(k=1), collections.Counter("aab"), collections.UserDict(k=1)
+    a["n"], b["n"], c["n"] = i, i, i
+    return a["n"] + b["a"] + c["n"]
+
+
+def makes_arrays(i):
+    a, b = np.ndarray(2, np.int32), TABLE.copy()
+    a[0], b[0] = 4, 5
+    return int(a[0] + b[0] + TABLE[0]) + i
+
+
+def makes_iterators(i):
+    a, b = iter([1, 2]), zip([3], [4])
+    return next(a) + next(a) + next(b)[0] + i
+
+
+def copies_what_is_older(i):
+    a, b, c = sorted([3, 1]), copy.deepcopy(KEPT), copy.copy(KEPT)
+    a.append(i)
+    b["n"] = i
+    c["n"] = i
+    return a[2] + b["k"][0] + b["n"] + c["n"]
+
+
+TABLE, KEPT = np.arange(4), {"k": [1]}
+MAKING = [
+    makes_plain_objects, makes_dataclasses, makes_containers, makes_mappings, makes_arrays, makes_iterators,
+    copies_what_is_older,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", MAKING, ids=lambda make: make.__name__)
+def test_what_a_call_makes_changes_in_any_way(make):
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = iv.i32(iv.thread_position_in_grid.x)
+        if i < 6:
+            out[i] = make(i)
+
+    out = np.zeros(N, np.int32)
+    k[N, N](out)
+    assert out.tolist() == [make(i) if i < 6 else 0 for i in range(N)]
+    assert TABLE.tolist() == [0, 1, 2, 3] and KEPT == {"k": [1]}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: type("Made", (), {}), lambda: abc.ABCMeta("Made", (), {}), lambda: enum.Enum("Made", "A B")],
+    ids=["type", "another_metaclass", "enum"],
+)
+def test_a_call_makes_no_class_in_a_kernel(make):
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        make()
+
+    with pytest.raises(iv.KernelError, match="the class `Made` is made in a kernel: write it outside of the kernel"):
+        k.ir
+
+
+ADVICE = {
+    "list": (lambda w: w["rows"][0].append(1), "give a list its full length before, and assign its elements"),
+    "dict": (lambda w: w["byname"].update(a=1), "make it with all its keys before, and assign their values"),
+    "set": (lambda w: w["kinds"].add(3), "keep a list with a bool for each thing that it may hold"),
+    "ndarray": (lambda w: w["array"].fill(3), "keep what changes in a list"),
+    "bytearray": (lambda w: w["bytes"].append(3), "keep what changes in a list"),
+}
+
+
+@pytest.mark.parametrize("kind", ADVICE)
+def test_what_is_advised_fits_what_would_change(kind):
+    w, (change, advice) = world(), ADVICE[kind]
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        if out[0] > 3:
+            change(w)
+
+    with pytest.raises(iv.KernelError) as found:
+        k.ir
+    assert f"changes a Python {kind} in a branch or loop" in str(found.value)
+    assert f": {advice}, or keep values in iv.thread_alloc(...)" in str(found.value)
+
+
+class Spelled:
+    def __init__(self, text):
+        self.text = text
+
+    def __str__(self):
+        return self.text
+
+
+class Formatted(Spelled):
+    def __format__(self, how):
+        return self.text + how
+
+
+def test_a_format_is_what_the_authors_methods_say():
+    said = []
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        a, b = Formatted("a"), Spelled("b")
+        said.append((format(a), format(a, ">3"), f"{a}", f"{a:>3}", format(b), f"{b}", format(3, "02"), f"{3:02}"))
+
+    k.ir
+    a, b = Formatted("a"), Spelled("b")
+    assert said == [(format(a), format(a, ">3"), f"{a}", f"{a:>3}", format(b), f"{b}", "03", "03")]
+
+
+def test_a_format_that_an_object_has_not_is_refused():
+    b = Spelled("b")
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        f"{b:>3}"
+
+    with pytest.raises(iv.KernelError, match="unsupported format string"):
+        k.ir
 
 
 def test_what_only_computes_runs_in_a_branch():
