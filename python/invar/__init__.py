@@ -13,6 +13,11 @@ of threads::
     x = np.ones(1000, np.float32)
     scale[1000, 256](x, 2.0)
     iv.check(scale, grid=1000, threadgroup=256)(x, 2.0)
+
+Its names are those that its modules list, and the operations that the extension lists.
+
+Absent: what the names do, but for ``explain``, which is in the modules; and ``invar.enigma``, which is imported
+by itself.
 """
 
 import os as _os

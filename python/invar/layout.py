@@ -13,6 +13,9 @@ strides and coordinates are integers or nested tuples::
 
 ``Layout.svg()`` draws a layout, and a notebook shows the picture by itself. What the algebra refuses
 is a ``LayoutError`` that names the condition that failed.
+
+Absent: the algebra itself, which is the extension's (``crates/layout``), and views of memory by a layout
+(``_views``).
 """
 
 from . import _invar

@@ -6,7 +6,7 @@ from pathlib import Path
 import invar as iv
 
 FOLDER = Path(iv.__file__).parent
-MODULES = sorted(p for p in FOLDER.glob("*.py") if p.stem not in ("__init__", "layout"))
+MODULES = sorted(FOLDER.glob("*.py"))
 
 
 def needs(path):
