@@ -251,7 +251,7 @@ def _type(name, dtype):
         known = None
     if known not in _TYPES:
         known = ", ".join(_TYPES)
-        raise ArgumentError(f"`{name}` has type {dtype}, for which Metal has none: it has {known}")
+        raise ArgumentError(f"`{name}` has type {dtype}, which Metal does not have: it has {known}")
     return _TYPES[known]
 
 

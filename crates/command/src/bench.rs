@@ -88,7 +88,7 @@ pub fn bench_one(
         Ok(Place::Device(device)) => device,
         Ok(Place::Reference) => {
             return Err(Refusal(
-                "bench measures devices; the reference machine is none".to_string(),
+                "bench measures devices, and the reference machine is not a device".to_string(),
             ));
         }
         Err(why) => {

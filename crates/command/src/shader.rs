@@ -443,7 +443,7 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
     Some(match bytes.get(from..to) {
         Some(part) => Ok(part.to_vec()),
         None => Err(format!(
-            "{file} has {} bytes, so there are none from {from} up to {to}",
+            "{file} has {} bytes, so bytes {from} up to {to} are not in it",
             bytes.len()
         )),
     })

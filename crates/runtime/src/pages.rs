@@ -47,7 +47,7 @@ impl Drop for Pages {
         let (map, total) = self.map;
         // SAFETY: mapped in `zeroed`, and nothing uses it any more.
         let unmapped = unsafe { rustix::mm::munmap(map.as_ptr().cast(), total) };
-        debug_assert!(unmapped.is_ok(), "a mapping of ours can be given back");
+        debug_assert!(unmapped.is_ok(), "this mapping is given back once");
     }
 }
 

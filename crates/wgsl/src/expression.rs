@@ -630,7 +630,7 @@ impl<'a> Translator<'a> {
             rows,
         } = ty
         else {
-            return Err(self.unexpected("a matrix that is none"));
+            return Err(self.unexpected("expected a matrix"));
         };
         let factor = self.construct(Type::Vector(scalar, rows), &[factor]);
         let mut parts = Vec::new();

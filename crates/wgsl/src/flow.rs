@@ -591,7 +591,7 @@ impl<'a> Translator<'a> {
                 breaks, outward, ..
             }) => (breaks, outward),
             Some(Target::Function | Target::Switch | Target::Round) | None => {
-                return Err(self.unexpected("a loop that is none"));
+                return Err(self.unexpected("expected a loop"));
             }
         };
         self.k.set_span(span);

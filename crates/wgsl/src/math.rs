@@ -186,7 +186,7 @@ impl Translator<'_> {
             }
             F::QuantizeToF16 => {
                 let Some(half) = ty.with_scalar(Scalar::F16) else {
-                    return Err(self.unexpected("a float that is none"));
+                    return Err(self.unexpected("expected a float"));
                 };
                 let half = self.k.op(Op::Cast, half, &[x]);
                 self.k.op(Op::Cast, ty, &[half])
@@ -263,7 +263,7 @@ impl Translator<'_> {
         let (Some(bits_type), Some(int_type)) =
             (ty.with_scalar(Scalar::U32), ty.with_scalar(Scalar::I32))
         else {
-            return Err(self.unexpected("a float that is none"));
+            return Err(self.unexpected("expected a float"));
         };
         let number = |t: &mut Self, n: u32| t.splat(bits_type, Const::from(n));
         // Subnormal numbers have their exponent after a scaling by 2^32.

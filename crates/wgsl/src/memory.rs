@@ -432,7 +432,7 @@ impl<'a> Translator<'a> {
         self.store(&Ptr::Tree(tree.clone()), array)?;
         match &*tree {
             Tree::Memory(memory) => Ok(Val::Stored(memory.clone())),
-            Tree::Slot(_) | Tree::Many(_) => Err(self.unexpected("an array that is none")),
+            Tree::Slot(_) | Tree::Many(_) => Err(self.unexpected("expected an array")),
         }
     }
 

@@ -45,7 +45,7 @@ impl Translator<'_> {
             class,
         } = *inner
         else {
-            return Err(self.unexpected("a texture that is none"));
+            return Err(self.unexpected("expected a texture"));
         };
         let dimension = match (dim, arrayed) {
             (ImageDimension::D1, false) => Dimension::D1,
@@ -250,7 +250,7 @@ impl Translator<'_> {
             clamp_to_edge,
         } = *sample
         else {
-            return Err(self.unexpected("a sample that is none"));
+            return Err(self.unexpected("expected a sample of a texture"));
         };
         let (memory, ty) = self.image(image)?;
         let Val::Sampler(sampler) = self.expr(sampler)? else {
@@ -430,7 +430,7 @@ impl Translator<'_> {
         let (memory, ty) = self.image(image)?;
         let ask = |t: &mut Self, function, args: &[Value]| {
             let size = t.k.texture_function(memory, function, args);
-            size.ok_or_else(|| t.unexpected("a size that is none"))
+            size.ok_or_else(|| t.unexpected("expected a texture with a size"))
         };
         let value = match *query {
             ImageQuery::Size { level } => {

@@ -739,7 +739,7 @@ impl<'a> Translator<'a> {
                 let number = members.len() - 1;
                 let last = &members[number];
                 let TypeInner::Array { base, .. } = shader.types[last.ty].inner else {
-                    return Err(self.unexpected("an array that is none"));
+                    return Err(self.unexpected("expected an array"));
                 };
                 let tail_name = format!("{name}.{}", field_name(last, number));
                 let zero = self.number(0);

@@ -500,11 +500,11 @@ fn a_part_of_a_file_fills_both_parts_of_a_variable() {
     for (range, why) in [
         (
             "[4..6]",
-            "dump.bin[4..6] has 2 bytes, so there are none from 0 up to 4",
+            "dump.bin[4..6] has 2 bytes, so bytes 0 up to 4 are not in it",
         ),
         (
             "[4..40]",
-            "dump.bin has 28 bytes, so there are none from 4 up to 40",
+            "dump.bin has 28 bytes, so bytes 4 up to 40 are not in it",
         ),
         ("s[4..8]", "dump.bins"),
     ] {

@@ -139,10 +139,10 @@ pub fn evaluate(
             "`length` is for threadgroup parameters, which have no data of their own".to_string(),
         )),
         ExprKind::Sampler(_) => Err(wrong(
-            "this is a sampler, and the parameter is none".to_string(),
+            "this is a sampler, but the parameter is not one".to_string(),
         )),
         ExprKind::Texture { .. } => Err(wrong(
-            "this is a texture, and the parameter is none".to_string(),
+            "this is a texture, but the parameter is not one".to_string(),
         )),
         ExprKind::Reference => Err(wrong(
             "`reference` stands only after `->`: it is what the reference machine computes"

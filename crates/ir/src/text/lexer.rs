@@ -409,8 +409,7 @@ impl<'a> Lexer<'a> {
                         Some(c) => text.push(c),
                         None => {
                             return Kind::Bad(
-                                "an escape that is none of `\\\"`, `\\\\` and `\\u{hex}`"
-                                    .to_string(),
+                                "an escape other than `\\\"`, `\\\\` and `\\u{hex}`".to_string(),
                             );
                         }
                     }
