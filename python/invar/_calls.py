@@ -384,7 +384,7 @@ def set_attribute(base, name, value):
         if _control.get(base if slot else space, name) is MISSING:
             check_change(
                 base,
-                f"the attribute `{name}` of an object begins",
+                f"the attribute `{name}` is added to an object",
                 "make it an attribute of the object before",
             )
         store(base if slot else space, name, value)

@@ -941,7 +941,7 @@ class Range:
 
     def __iter__(self):
         raise _trace.error(
-            "iv.range() stands in a `for` statement, straight behind `in`: elsewhere write range(...), which is "
+            "iv.range() stands in a `for` statement, directly after `in`: elsewhere write range(...), which is "
             "unrolled, or store in such a loop"
         )
 

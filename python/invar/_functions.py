@@ -113,8 +113,8 @@ def inline(function, args, kwargs):
     name, place, outer = function.__name__, t.place, t.call
     if sum(known is function.node for known in t.functions) == MAX_DEPTH:
         raise _trace.error(
-            f"`{name}` calls itself, {MAX_DEPTH} calls deep: kernels have no recursion but what "
-            "compile-time values end; write a loop"
+            f"`{name}` calls itself, {MAX_DEPTH} calls deep: kernels have no recursion, except where "
+            "compile-time values end it; write a loop"
         )
     if function.scope.is_generator:
         raise generator_error(name)

@@ -24,7 +24,7 @@ def array_of(where, x):
     """An argument as an array on its own memory."""
     if isinstance(x, np.ma.MaskedArray):
         raise ArgumentError(
-            f"{where} is a masked array, and kernels know no masks: pass its .data, or .filled(...)"
+            f"{where} is a masked array, and kernels do not support masks: pass its .data, or .filled(...)"
         )
     if isinstance(x, np.ndarray):
         return np.asarray(x)

@@ -215,7 +215,8 @@ class Kernel:
             raise Error(f"allow={allow!r} is one name: write allow=[{allow!r}]")
         for name in sorted(set(allow) - {*_ALLOWED}):
             raise Error(
-                f"allow={name!r} is nothing that a kernel allows: write {', '.join(_ALLOWED[:-1])} or {_ALLOWED[-1]}"
+                f"allow={name!r} is not something that a kernel can allow: "
+                f"write {', '.join(_ALLOWED[:-1])} or {_ALLOWED[-1]}"
             )
         self.attributes = {
             "threadgroup": None if threadgroup is None else size_of(threadgroup, "threadgroup size"),

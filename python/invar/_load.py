@@ -46,7 +46,7 @@ def load(
     path = pathlib.Path(file)
     if path.suffix not in (".wgsl", ".inv", ".invb"):
         raise Error(
-            f"{path_text(path)} is not a .wgsl, .inv or .invb file" + ("" if text is None else ": name the text so")
+            f"{path_text(path)} is not a .wgsl, .inv or .invb file" + ("" if text is None else ": give it such a name")
         )
     values = []
     for name, value in (constants or {}).items():

@@ -433,7 +433,7 @@ def ranges_without_a_step(x: F):
         x[i] = 1.0
 
 
-@says(r"iv\.range\(\) stands in a `for` statement, straight behind `in`: .* range\(\.\.\.\)")
+@says(r"iv\.range\(\) stands in a `for` statement, directly after `in`: .* range\(\.\.\.\)")
 def ranges_in_lists(x: F):
     for i in list(iv.range(4)):
         x[i] = 1.0
@@ -549,7 +549,7 @@ def functions_of_numpy_for_arrays_of_the_kernel(x: F):
     x[0] = np.sum(x)
 
 
-@says(r"iv\.range\(\) stands in a `for` statement, straight behind `in`")
+@says(r"iv\.range\(\) stands in a `for` statement, directly after `in`")
 def ranges_in_reverse(x: F):
     for i in reversed(iv.range(4)):
         x[i] = 1.0
@@ -787,7 +787,7 @@ def test_attributes_that_kernels_cannot_have():
     def k(x: F):
         x[0] = 1.0
 
-    with pytest.raises(iv.Error, match="allow='races' is nothing that a kernel allows"):
+    with pytest.raises(iv.Error, match="allow='races' is not something that a kernel can allow"):
         iv.kernel(allow=["races"])(k)
     with pytest.raises(iv.Error, match="`loose` is not a float mode"):
         iv.kernel(float_mode="loose")(k).ir

@@ -980,7 +980,7 @@ def test_attributes_that_one_path_lacks():
             p.v = i
         return p.v
 
-    refused(f, r"the attribute `v` of an object begins in a branch or loop .* an attribute of the object before")
+    refused(f, r"the attribute `v` is added to an object in a branch or loop .* an attribute of the object before")
 
 
 def test_attributes_of_modules_and_classes_are_not_carried():

@@ -413,8 +413,8 @@ SHARED = {
     assigns_to_a_chain: "an element of a Python ChainMap is assigned in a branch or loop",
     assigns_to_a_copy_of_a_chain: rf"`collections\.ChainMap\.copy{CALLED}",
     assigns_to_a_chain_of_the_authors: rf"Chained{CALLED}",
-    adds_to_a_letter_of_the_authors: "the attribute `_headers` of an object begins in a branch or loop",
-    assigns_to_a_copy_that_is_another: "the attribute `new` of an object begins in a branch or loop",
+    adds_to_a_letter_of_the_authors: "the attribute `_headers` is added to an object in a branch or loop",
+    assigns_to_a_copy_that_is_another: "the attribute `new` is added to an object in a branch or loop",
 }
 
 
