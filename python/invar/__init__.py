@@ -16,8 +16,8 @@ of threads::
 
 Its names are those that its modules list, and the operations that the extension lists.
 
-Absent: what the names do, but for ``explain``, which is in the modules; and ``invar.enigma``, which is imported
-by itself.
+Absent: what the names do, which the modules say (all but ``explain``); and ``invar.enigma``, which is imported by
+itself.
 """
 
 import os as _os

@@ -13,6 +13,11 @@ of threads::
     x = np.ones(1000, np.float32)
     scale[1000, 256](x, 2.0)
     iv.check(scale, grid=1000, threadgroup=256)(x, 2.0)
+
+Its names are those that its modules list, and the operations that the extension lists.
+
+Absent: what the names do, which the modules say (all but ``explain``); and ``invar.enigma``, which is imported by
+itself.
 """
 # Written by scripts/stubs.py from the op table and the package: do not edit.
 #
