@@ -392,7 +392,7 @@ impl Library {
             let mut all = compiled.constants.iter();
             all.any(|c| c.name == *name || c.number.as_ref() == Some(name))
         };
-        let Some(name) = given.keys().find(|name| !known(name)) else {
+        let Some(name) = given.keys().filter(|name| !known(name)).min() else {
             return Ok(());
         };
         let names: Vec<String> = compiled.constants.iter().map(|c| c.name.clone()).collect();
@@ -456,9 +456,13 @@ impl Library {
                 // Components are read by functions that the source does not name.
                 Some(id) if message.contains("'invar_") => {
                     let word = word_at(&module.sources[id.0 as usize].text, at.start);
-                    let said = message.replace("'invar_swizzle'", &format!("'{word}'"));
-                    let said = said.replace("'invar_components'", &format!("'{word}'"));
-                    (said.replace("'invar_of_", "'")).replace("'invar_to_", "'")
+                    if message.starts_with("no matching member function for call to 'invar_") {
+                        format!("'{word}' names a component that the vector does not have")
+                    } else {
+                        let said = message.replace("'invar_swizzle'", &format!("'{word}'"));
+                        let said = said.replace("'invar_components'", &format!("'{word}'"));
+                        (said.replace("'invar_of_", "'")).replace("'invar_to_", "'")
+                    }
                 }
                 Some(_) => message,
                 None => format!("{file}:{line}:{column}: {message}"),

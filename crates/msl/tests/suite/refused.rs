@@ -513,6 +513,22 @@ fn what_clang_says_is_in_the_words_of_the_language() {
             "half3x3 m = y[0];",
             "no viable conversion from 'float4' to 'half3x3'",
         ),
+        (
+            "float2 v = 1; y[0].xyz = v.xyz;",
+            "'xyz' names a component that the vector does not have",
+        ),
+        (
+            "float3 v = 1; v.xw = 2; y[0].xyz = v;",
+            "'xw' names a component that the vector does not have",
+        ),
+        (
+            "float2 v = 1; y[0] = v.yyyz;",
+            "'yyyz' names a component that the vector does not have",
+        ),
+        (
+            "struct { float3 rgb; } t = { 1 }; float2 v = t.rgb.xy; t.rgb = v.rgb;",
+            "'rgb' names a component that the vector does not have",
+        ),
         ("float x = s.xy;", "no member named 'xy' in 'S'"),
         ("s.yx = 1;", "no member named 'yx' in 'S'"),
     ] {
