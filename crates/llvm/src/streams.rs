@@ -55,7 +55,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Whether rows of threads read what others read, on processors that then lose more by stores past the caches than
     /// they gain, as those without AVX-512 do: 8 neighbours of 4096 by 4096 take 36 ms on an AMD EPYC 7003 with such
-    /// stores and 7.9 without, 7 points of 256 by 256 by 256 15 and 10, where sums of two arrays take 4.7 and 8.2.
+    /// stores and 7.9 without, where sums of two arrays take 4.7 and 8.2.
     fn reads_between_rows(&self) -> bool {
         let (kernel, affine) = (self.analysis.kernel, &self.analysis.plan.affine);
         !self.e.target.has_avx512 && share_loads(kernel, affine)

@@ -661,9 +661,14 @@ fn rows_of_the_next_round_of_all_threads_are_asked_for_in_a_loop_of_each() {
 
 /// The stores of a kernel's code for a processor that go past the caches, and its fences.
 fn past_the_caches(text: &str, target: Target) -> (usize, usize) {
+    past_the_caches_by([256, 1, 1], text, target)
+}
+
+/// The same in threadgroups of a size.
+fn past_the_caches_by(size: [u32; 3], text: &str, target: Target) -> (usize, usize) {
     let options = CompileOptions {
         target,
-        threadgroup_size: Some([256, 1, 1]),
+        threadgroup_size: Some(size),
         ..CompileOptions::default()
     };
     let text = emit(&module(text), "sum", &options, Text::Asm).expect("it compiles");
@@ -719,8 +724,9 @@ fn o3_what_is_written_and_not_read_goes_past_the_caches_before_a_fence() {
         %s = add %a, %b
         store %z[%i], %s
     }";
-    assert_eq!(past_the_caches(stencil, Target::X86V3), nothing);
-    assert_ne!(past_the_caches(stencil, Target::X86V4), nothing);
+    let by_rows = |target| past_the_caches_by([64, 4, 1], stencil, target);
+    assert_eq!(by_rows(Target::X86V3), nothing);
+    assert_ne!(by_rows(Target::X86V4), nothing);
 }
 
 #[test]
