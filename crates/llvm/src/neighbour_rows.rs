@@ -25,8 +25,25 @@ pub(crate) fn tells_rows(kernel: &Kernel) -> bool {
     found
 }
 
-/// Whether a row of threads reads what another load reads in a row close to it.
+/// Whether a row of a threadgroup's threads reads what another load reads in a row close to it.
 pub(crate) fn share_loads(kernel: &Kernel, affine: &Affine<'_>) -> bool {
+    rows_share(kernel, affine, |dim| vec![Symbol::Thread(dim)])
+}
+
+/// Whether a row of threads reads what another load reads in a row close to it, be it in the same threadgroup or, where
+/// each has one row, in the next.
+pub(crate) fn neighbours_read_the_same(kernel: &Kernel, affine: &Affine<'_>) -> bool {
+    rows_share(kernel, affine, |dim| {
+        vec![Symbol::Thread(dim), Symbol::Threadgroup(dim)]
+    })
+}
+
+/// Whether loads share rows, of which the first of these positions that an index follows says how far apart they lie.
+fn rows_share(
+    kernel: &Kernel,
+    affine: &Affine<'_>,
+    positions: impl Fn(Dim) -> Vec<Symbol>,
+) -> bool {
     let mut loads: Vec<(Memory, Sum<Product>, Sum<Product>)> = Vec::new();
     let mut found = false;
     kernel.for_each_inst(&mut |inst| {
@@ -34,13 +51,11 @@ pub(crate) fn share_loads(kernel: &Kernel, affine: &Affine<'_>) -> bool {
             return;
         };
         let index = affine.of(place.index).sum;
-        let Some(pitch) = index.coefficient(Symbol::Thread(Dim::Y)) else {
+        let mut pitches = (positions(Dim::Y).into_iter()).filter_map(|at| index.coefficient(at));
+        let Some(pitch) = pitches.find(|pitch| *pitch != Sum::constant(0)) else {
             return;
         };
-        if found || pitch == Sum::constant(0) {
-            return;
-        }
-        found = loads.iter().any(|(memory, other, other_pitch)| {
+        found |= loads.iter().any(|(memory, other, other_pitch)| {
             (*memory, other_pitch) == (place.memory, &pitch) && is_rows_apart(&index, other, &pitch)
         });
         loads.push((place.memory, index, pitch));

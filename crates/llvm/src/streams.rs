@@ -14,8 +14,8 @@
 //! threadgroups stream nothing (O4). A vector is aligned to the line, or to its own size within one, so no
 //! element of it is torn and nothing beside it is written (L2, R2).
 //!
-//! Deliberately absent: processors other than x86-64; stencils where there is no AVX-512; rows of vectors that do not fill lines, since part of a
-//! line past the caches is slower than a plain store.
+//! Deliberately absent: processors other than x86-64; stencils where there is no AVX-512; rows of vectors that do not
+//! fill lines, since part of a line past the caches is slower than a plain store.
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
@@ -24,7 +24,7 @@ use invar_ir::inst::Memory;
 
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
-use crate::neighbour_rows::share_loads;
+use crate::neighbour_rows::neighbours_read_the_same;
 use crate::places::Target;
 use crate::target::CACHE_LINE_BYTES;
 use crate::value::{Mask, Parts};
@@ -54,11 +54,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     /// Whether rows of threads read what others read, on processors that then lose more by stores past the caches than
-    /// they gain, as those without AVX-512 do: 8 neighbours of 4096 by 4096 take 36 ms on an AMD EPYC 7003 with such
-    /// stores and 7.9 without, where sums of two arrays take 4.7 and 8.2.
+    /// they gain, as those without AVX-512 do: on one thread of an AMD EPYC 7003, 8 neighbours of 4096 by 4096 take 36 ms
+    /// with such stores and 7.9 without, 7 points of 256 by 256 by 256 15 and 10, and sums of two arrays 4.7 and 8.2.
     fn reads_between_rows(&self) -> bool {
         let (kernel, affine) = (self.analysis.kernel, &self.analysis.plan.affine);
-        !self.e.target.has_avx512 && share_loads(kernel, affine)
+        !self.e.target.has_avx512 && neighbours_read_the_same(kernel, affine)
     }
 
     /// Makes a store of all lanes past the caches where its rows begin with lines, else as it would be; gives

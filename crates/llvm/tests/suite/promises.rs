@@ -724,9 +724,20 @@ fn o3_what_is_written_and_not_read_goes_past_the_caches_before_a_fence() {
         %s = add %a, %b
         store %z[%i], %s
     }";
-    let by_rows = |target| past_the_caches_by([64, 4, 1], stencil, target);
-    assert_eq!(by_rows(Target::X86V3), nothing);
-    assert_ne!(by_rows(Target::X86V4), nothing);
+    for size in [[64, 4, 1], [256, 1, 1]] {
+        let by_rows = |target| past_the_caches_by(size, stencil, target);
+        assert_eq!(by_rows(Target::X86V3), nothing, "{size:?}");
+        assert_ne!(by_rows(Target::X86V4), nothing, "{size:?}");
+    }
+    // Of two elements of a thread each is its own.
+    let two = stencil
+        .replace("%z[%i], %s", "%z[%i], %a\n        store %z[%below], %b")
+        .replace("mul %row, %n", "mul %row, %n2")
+        .replace("%start =", "%n2 = add %n, %n\n        %start =");
+    assert_ne!(
+        past_the_caches_by([256, 1, 1], &two, Target::X86V3),
+        nothing
+    );
 }
 
 #[test]
