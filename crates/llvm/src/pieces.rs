@@ -60,15 +60,19 @@ pub(crate) fn pieces(
         let all = together.entry(piece.stretch()).or_default();
         *all = all.saturating_add(piece.all);
     }
-    let pieces = walk.found.iter();
-    pieces
-        .filter(|piece| match piece.bytes.cmp(&piece.all) {
+    let mut asked: Vec<&Piece> = Vec::new();
+    for piece in &walk.found {
+        let pays = match piece.bytes.cmp(&piece.all) {
             Ordering::Less => true,
             Ordering::Equal => false,
             Ordering::Greater => piece.is_row && together[&piece.stretch()] >= piece.bytes,
-        })
-        .map(|piece| (piece.access, piece.bytes))
-        .collect()
+        };
+        // Neighbours in a row lie in the same lines.
+        if pays && !asked.iter().any(|other| piece.is_close(other)) {
+            asked.push(piece);
+        }
+    }
+    asked.iter().map(|one| (one.access, one.bytes)).collect()
 }
 
 /// What a threadgroup accesses by one instruction.
@@ -77,6 +81,8 @@ struct Piece {
     memory: Memory,
     /// The place but for a constant number of elements, as terms in order.
     place: Vec<(Product, i64)>,
+    /// That number, in bytes.
+    offset: i64,
     /// By how many bytes the access moves from one threadgroup to the next.
     bytes: u64,
     /// How many bytes it is of.
@@ -89,6 +95,12 @@ impl Piece {
     /// What the accesses to one stretch of memory have in common.
     fn stretch(&self) -> (Memory, &[(Product, i64)], u64) {
         (self.memory, &self.place, self.bytes)
+    }
+
+    /// Whether it is of the same lines as another, but for one.
+    fn is_close(&self, other: &Piece) -> bool {
+        let apart = self.offset.abs_diff(other.offset);
+        self.stretch() == other.stretch() && apart < CACHE_LINE_BYTES
     }
 }
 
@@ -131,7 +143,9 @@ impl Walk<'_, '_> {
         let step = self.value_grows(place.index, DEPTH)?;
         let bytes = u64::try_from(step).ok()?.checked_mul(index_bytes)?;
         let all = self.threads.saturating_mul(thread_bytes);
-        let mut terms = self.plan.affine.of(place.index).sum.terms().to_vec();
+        let sum = self.plan.affine.of(place.index).sum;
+        let offset = sum.offset().checked_mul(i64::try_from(index_bytes).ok()?)?;
+        let mut terms = sum.terms().to_vec();
         terms.sort_unstable();
         let beside = Product::of(Symbol::Thread(Dim::X));
         let is_row = terms.contains(&(beside, 1)) && index_bytes == thread_bytes;
@@ -139,6 +153,7 @@ impl Walk<'_, '_> {
             access,
             memory: place.memory,
             place: terms,
+            offset,
             bytes,
             all,
             is_row,
