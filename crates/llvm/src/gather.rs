@@ -44,15 +44,9 @@ impl<'c> Emit<'c> {
         }
         let width = mask.get_type().get_size();
         let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
-        let [whole, part, join] = self.by_mask(mask);
-        e.go(whole);
-        let all = e.load(ty, pointer, scalar.size_bytes() as u32);
-        e.branch(join);
-        e.go(part);
-        let some = e.load_some(scalar, pointer, mask);
-        let part = e.here();
-        e.branch(join);
-        e.go(join);
+        let load = || e.load(ty, pointer, scalar.size_bytes() as u32);
+        let load_some = || e.load_some(scalar, pointer, mask).into();
+        let [(all, whole), (some, part)] = self.by_mask(mask, load, load_some);
         let phi = e.builder.build_phi(ty, "").expect(BUILT);
         phi.add_incoming(&[(&all, whole), (&some, part)]);
         phi.as_basic_value().into_vector_value()
@@ -85,14 +79,8 @@ impl<'c> Emit<'c> {
             e.store_some(value, pointer, align, mask);
             return;
         }
-        let [whole, part, join] = self.by_mask(mask);
-        e.go(whole);
-        e.store(value, pointer, align);
-        e.branch(join);
-        e.go(part);
-        e.store_some(value, pointer, align, mask);
-        e.branch(join);
-        e.go(join);
+        let store = || e.store(value, pointer, align);
+        self.by_mask(mask, store, || e.store_some(value, pointer, align, mask));
     }
 
     /// Stores the lanes of a vector that are on, which are seldom all.
@@ -109,13 +97,27 @@ impl<'c> Emit<'c> {
     }
 
     /// Goes one way if all lanes of a mask are on, and another if not: where registers have no masks, accesses under
-    /// one take many instructions, or one for each lane, and most vectors have all lanes on.
-    fn by_mask(&self, mask: VectorValue<'c>) -> [BasicBlock<'c>; 3] {
-        let blocks = ["whole", "part", "joined"].map(|name| self.block(name));
+    /// one take many instructions, or one for each lane, and most vectors have all lanes on. What each way gives, and
+    /// where it ends.
+    fn by_mask<T>(
+        &self,
+        mask: VectorValue<'c>,
+        whole: impl FnOnce() -> T,
+        part: impl FnOnce() -> T,
+    ) -> [(T, BasicBlock<'c>); 2] {
+        let blocks = ["whole", "part"].map(|name| self.block(name));
+        let join = self.block("joined");
         let bits = self.mask_bits(mask);
         let all = self.compare(IntPredicate::EQ, bits, bits.get_type().const_all_ones());
         self.branch_mostly(all, blocks[0], blocks[1]);
-        blocks
+        self.go(blocks[0]);
+        let whole = (whole(), self.here());
+        self.branch(join);
+        self.go(blocks[1]);
+        let part = (part(), self.here());
+        self.branch(join);
+        self.go(join);
+        [whole, part]
     }
 
     /// Vectors from anywhere; lanes that are off get 0.

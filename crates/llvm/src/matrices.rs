@@ -164,12 +164,13 @@ pub(crate) fn multiply_by_entries<'c>(
     Some(products.iter().zip(names).map(product).collect())
 }
 
-/// Adds a product of f32 whose factors lie on the stack, by a loop over the shared index.
-fn multiply_on_stack<'c>(
+/// A loop of so many rounds with vectors that it carries: `round` computes the next ones from its number and the last.
+fn repeat<'c>(
     e: &Emit<'c>,
-    [left, right]: [PointerValue<'c>; 2],
-    sums: &[VectorValue<'c>],
-) -> Rows<'c> {
+    rounds: u64,
+    carried: &[VectorValue<'c>],
+    round: impl FnOnce(IntValue<'c>, &[VectorValue<'c>]) -> Vec<VectorValue<'c>>,
+) -> Vec<VectorValue<'c>> {
     let before = e.here();
     let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
     e.branch(head);
@@ -179,36 +180,65 @@ fn multiply_on_stack<'c>(
         phi.add_incoming(&[(&first, before)]);
         phi
     };
-    let round = phi(e.i64(0).into());
-    let sums: Vec<_> = sums.iter().map(|pair| phi((*pair).into())).collect();
-    let k = round.as_basic_value().into_int_value();
-    let bytes = Scalar::F32.size_bytes();
-    let at = |base, entries| e.byte_offset(base, e.mul(entries, e.i64(bytes)));
-    let row = at(right, e.mul(k, e.i64(ROW)));
-    let row = e.load(e.vector_type(Scalar::F32, SIZE).into(), row, bytes as u32);
-    let row = row.into_vector_value();
-    let row = shuffle(e, row, row, |lane| lane % SIZE);
-    let column = at(left, k);
-    let entry = |r: u64| {
-        let one = e.byte_offset(column, e.i64(r * ROW * bytes));
-        let one = e.load(e.scalar_type(Scalar::F32), one, bytes as u32);
-        e.splat(one, SIZE)
-    };
-    let mut last = Vec::with_capacity(sums.len());
-    for (pair, sum) in sums.iter().enumerate() {
-        let [upper, lower] = [0, 1].map(|r| entry(2 * pair as u64 + r));
-        let factor = shuffle(e, upper, lower, |lane| lane);
-        let args = [factor.into(), row.into(), sum.as_basic_value()];
-        let next = eval(e, Op::Fma, Scalar::F32, Scalar::F32, &args);
-        sum.add_incoming(&[(&next, head)]);
-        last.push(next.into_vector_value());
+    let number = phi(e.i64(0).into());
+    let phis: Vec<_> = carried.iter().map(|one| phi((*one).into())).collect();
+    let k = number.as_basic_value().into_int_value();
+    let now = |one: &PhiValue<'c>| one.as_basic_value().into_vector_value();
+    let next = round(k, &phis.iter().map(now).collect::<Vec<_>>());
+    for (phi, next) in phis.iter().zip(&next) {
+        phi.add_incoming(&[(next, e.here())]);
     }
     let following = e.add(k, e.i64(1));
-    round.add_incoming(&[(&following, head)]);
-    let more = e.compare(IntPredicate::ULT, following, e.i64(ROW));
+    number.add_incoming(&[(&following, e.here())]);
+    let more = e.compare(IntPredicate::ULT, following, e.i64(rounds));
     e.branch_if(more, head, done);
     e.go(done);
-    last
+    next
+}
+
+/// Two rows times one, added to two rows of sums.
+fn add_product<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    factors: [VectorValue<'c>; 2],
+    sum: VectorValue<'c>,
+) -> VectorValue<'c> {
+    let [left, right] = factors;
+    let args = [left, right, sum].map(Into::into);
+    eval(e, Op::Fma, scalar, scalar, &args).into_vector_value()
+}
+
+/// A row of eight in memory, twice.
+fn row_twice<'c>(e: &Emit<'c>, scalar: Scalar, pointer: PointerValue<'c>) -> VectorValue<'c> {
+    let row = e.vector_type(scalar, SIZE).into();
+    let row = e.load(row, pointer, scalar.size_bytes() as u32);
+    let row = row.into_vector_value();
+    shuffle(e, row, row, |lane| lane % SIZE)
+}
+
+/// Adds a product of f32 whose factors lie on the stack, by a loop over the shared index.
+fn multiply_on_stack<'c>(
+    e: &Emit<'c>,
+    [left, right]: [PointerValue<'c>; 2],
+    sums: &[VectorValue<'c>],
+) -> Rows<'c> {
+    let bytes = Scalar::F32.size_bytes();
+    let at = |base, entries| e.byte_offset(base, e.mul(entries, e.i64(bytes)));
+    repeat(e, ROW, sums, |k, sums| {
+        let row = row_twice(e, Scalar::F32, at(right, e.mul(k, e.i64(ROW))));
+        let column = at(left, k);
+        let entry = |r: u64| {
+            let one = e.byte_offset(column, e.i64(r * ROW * bytes));
+            let one = e.load(e.scalar_type(Scalar::F32), one, bytes as u32);
+            e.splat(one, SIZE)
+        };
+        let next = |(pair, sum): (usize, &VectorValue<'c>)| {
+            let [upper, lower] = [0, 1].map(|r| entry(2 * pair as u64 + r));
+            let factor = shuffle(e, upper, lower, |lane| lane);
+            add_product(e, Scalar::F32, [factor, row], *sum)
+        };
+        sums.iter().enumerate().map(next).collect()
+    })
 }
 
 /// Whether a fused multiply-add is one instruction.
@@ -240,43 +270,26 @@ fn multiply_in_a_loop<'c>(
         }
         base
     });
-    let before = e.here();
-    let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
-    e.branch(head);
-    e.go(head);
-    let phi = e.builder.build_phi(e.context.i64_type(), "").expect(BUILT);
-    let round = phi.as_basic_value().into_int_value();
-    // Shared indices in order, for each all rows.
-    let (k, rows) = (
-        e.divide(round, e.i64(ROW / 2)),
-        e.remainder(round, e.i64(ROW / 2)),
-    );
-    let first = e.mul(rows, e.i64(PAIR.into()));
-    let upper = e.add(first, k);
-    let factors = [upper, e.add(upper, e.i64(ROW))].map(|place| {
-        let one = e.load(e.scalar_type(scalar), entry(left, place), bytes as u32);
-        e.splat(one, PAIR)
+    repeat(e, ROW * ROW / 2, &[], |round, _none| {
+        // Shared indices in order, for each all rows.
+        let (k, rows) = (
+            e.divide(round, e.i64(ROW / 2)),
+            e.remainder(round, e.i64(ROW / 2)),
+        );
+        let first = e.mul(rows, e.i64(PAIR.into()));
+        let upper = e.add(first, k);
+        let factors = [upper, e.add(upper, e.i64(ROW))].map(|place| {
+            let one = e.load(e.scalar_type(scalar), entry(left, place), bytes as u32);
+            e.splat(one, PAIR)
+        });
+        let factor = shuffle(e, factors[0], factors[1], |lane| lane / SIZE * PAIR);
+        let row = row_twice(e, scalar, entry(right, e.mul(k, e.i64(ROW))));
+        let place = entry(sums, first);
+        let sum = e.load(pair_type, place, bytes as u32).into_vector_value();
+        let sum = add_product(e, scalar, [factor, row], sum);
+        e.store(sum.into(), place, bytes as u32);
+        Vec::new()
     });
-    let factor = shuffle(e, factors[0], factors[1], |lane| lane / SIZE * PAIR);
-    let row = entry(right, e.mul(k, e.i64(ROW)));
-    let row = e.load(e.vector_type(scalar, SIZE).into(), row, bytes as u32);
-    let row = row.into_vector_value();
-    let row = shuffle(e, row, row, |lane| lane % SIZE);
-    let place = entry(sums, first);
-    let sum = e.load(pair_type, place, bytes as u32);
-    let sum = eval(
-        e,
-        Op::Fma,
-        scalar,
-        scalar,
-        &[factor.into(), row.into(), sum],
-    );
-    e.store(sum, place, bytes as u32);
-    let following = e.add(round, e.i64(1));
-    phi.add_incoming(&[(&e.i64(0), before), (&following, e.here())]);
-    let more = e.compare(IntPredicate::ULT, following, e.i64(ROW * ROW / 2));
-    e.branch_if(more, head, done);
-    e.go(done);
     (0..ROW as usize / 2)
         .map(|k| {
             e.load(pair_type, pair(sums, k), bytes as u32)
@@ -299,52 +312,29 @@ pub(crate) fn multiply_by_rows<'c>(
     if !products.iter().flatten().all(is_f32) {
         return None;
     }
-    let before = e.here();
-    let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
-    e.branch(head);
-    e.go(head);
-    let phi = |first: BasicValueEnum<'c>| {
-        let phi = e.builder.build_phi(first.get_type(), "").expect(BUILT);
-        phi.add_incoming(&[(&first, before)]);
-        phi
-    };
-    let round = phi(e.i64(0).into());
-    let place = phi(places.into());
-    let sums: Vec<Vec<_>> = (products.iter())
-        .map(|[_, _, (_, c)]| c.iter().map(|pair| phi((*pair).into())).collect())
+    let mut carried: Vec<_> = (products.iter())
+        .flat_map(|[_, _, (_, sums)]| sums.iter().copied())
         .collect();
-    let k = round.as_basic_value().into_int_value();
-    let now = place.as_basic_value().into_vector_value();
-    for (([a, _, _], right), sums) in products.iter().zip(rights).zip(&sums) {
-        let pointer = e.byte_offset(right.first, e.mul(k, right.step));
-        let row = e.load(e.vector_type(Scalar::F32, SIZE).into(), pointer, 4);
-        let row = row.into_vector_value();
-        let row = shuffle(e, row, row, |lane| lane % SIZE);
-        for (pair, sum) in a.1.iter().zip(sums) {
-            let args = [
-                look_up(e, *pair, now),
-                row,
-                sum.as_basic_value().into_vector_value(),
-            ];
-            let next = eval(e, Op::Fma, Scalar::F32, Scalar::F32, &args.map(Into::into));
-            sum.add_incoming(&[(&next, head)]);
+    carried.push(places);
+    let mut last = repeat(e, ROW, &carried, |k, carried| {
+        let (now, sums) = carried.split_last().expect("the places");
+        let mut sums = sums.iter();
+        let mut next = Vec::with_capacity(carried.len());
+        for ([a, _, _], right) in products.iter().zip(rights) {
+            let row = e.byte_offset(right.first, e.mul(k, right.step));
+            let row = row_twice(e, Scalar::F32, row);
+            for (pair, sum) in a.1.iter().zip(&mut sums) {
+                let factor = look_up(e, *pair, *now);
+                next.push(add_product(e, Scalar::F32, [factor, row], *sum));
+            }
         }
-    }
-    let following = e.add(k, e.i64(1));
-    round.add_incoming(&[(&following, head)]);
-    place.add_incoming(&[(&e.add(now, e.splat(e.i32(1).into(), PAIR)), head)]);
-    let more = e.compare(IntPredicate::ULT, following, e.i64(ROW));
-    e.branch_if(more, head, done);
-    e.go(done);
-    let last = |sum: &PhiValue<'c>| {
-        let value = sum.get_incoming(1).expect("the next round's").0;
-        value.into_vector_value()
-    };
-    Some(
-        sums.iter()
-            .map(|rows| rows.iter().map(last).collect())
-            .collect(),
-    )
+        next.push(e.add(*now, e.splat(e.i32(1).into(), PAIR)));
+        next
+    })
+    .into_iter();
+    let mut of =
+        |[_, _, (_, sums)]: &[(Scalar, Rows<'c>); 3]| last.by_ref().take(sums.len()).collect();
+    Some(products.iter().map(&mut of).collect())
 }
 
 /// The entries of a vector that numbers name.

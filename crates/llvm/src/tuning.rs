@@ -98,6 +98,11 @@ pub(crate) const BLOCK_ROWS: u32 = 8;
 /// with AVX-512 that were measured (an AMD EPYC 9004): 16-bit numbers in all 512 bits gain nothing there.
 pub(crate) const WIDEST_FILLED_BITS: u32 = 256;
 
+/// What vectors of more lanes may cost of what those of fewer do, at most, for them to be taken: for kernels of small
+/// integers. Half as much is what twice the lanes cost while each number fits a register; with more than this, kernels of
+/// 8 and 16 bits would have lanes of which the 16 bits fill two registers.
+pub(crate) const MOST_COST_OF_MORE_LANES: f64 = 0.75;
+
 /// What an operation between lanes counts for among [`MOST_CHUNK_OPERATIONS`]: it takes about as many shuffles and
 /// selections. Neither 1 nor 16 changes the machine code of any of 146 kernels.
 pub(crate) const OPERATIONS_BETWEEN_LANES: u32 = 8;

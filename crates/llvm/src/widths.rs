@@ -11,7 +11,7 @@ use invar_ir::inst::{InstKind, Value};
 use invar_ir::{Kernel, Region, Scalar, Type};
 
 use crate::target::Features;
-use crate::tuning::WIDEST_FILLED_BITS;
+use crate::tuning::{MOST_COST_OF_MORE_LANES, WIDEST_FILLED_BITS};
 
 /// The most lanes of a vector.
 const MOST_LANES: u32 = 32;
@@ -31,7 +31,7 @@ pub(crate) fn lanes(kernel: &Kernel, affine: &Affine<'_>, target: &Features) -> 
     let mut best = natural;
     let mut lanes = natural * 2;
     while lanes <= MOST_LANES {
-        if cost(lanes) < 0.75 * cost(best) {
+        if cost(lanes) < MOST_COST_OF_MORE_LANES * cost(best) {
             best = lanes;
         }
         lanes *= 2;
