@@ -629,13 +629,13 @@ pub fn run(module: &Verified, kernel: &str, launch: &Spelled) -> Result<Vec<Diag
     run_within(module, kernel, launch, MAX_STEPS).map(|(found, _)| found)
 }
 
-/// As [`run`], of so many instructions at most in each schedule; and how many there were.
+/// As [`run`], of so many instructions at most in each schedule; and how many there were, if each came to its end.
 pub(crate) fn run_within(
     module: &Verified,
     kernel: &str,
     launch: &Spelled,
     most: u64,
-) -> Result<(Vec<Diagnostic>, u64), String> {
+) -> Result<(Vec<Diagnostic>, Option<u64>), String> {
     let said =
         |Diagnostics(all): Diagnostics| all.first().map_or(String::new(), |d| d.message.clone());
     let cases = cases(&launch.directive(kernel)).map_err(said)?;
@@ -660,6 +660,8 @@ pub(crate) fn run_within(
             Rule::DataRace | Rule::ExecutionOnlyBarrier | Rule::EqualStores | Rule::OutOfBounds
         )
     };
+    let is_no_end = |d: &Diagnostic| matches!(d.rule, Rule::StepLimit | Rule::DeadlineExceeded);
+    let has_ended = !report.diagnostics.iter().any(is_no_end);
     let found = report.diagnostics.into_iter().filter(counts).collect();
-    Ok((found, report.steps))
+    Ok((found, has_ended.then_some(report.steps)))
 }

@@ -24,8 +24,10 @@ const LENGTH: i128 = 1 << 12;
 const MOST_THREADS: i128 = 1 << 11;
 /// Launches at most.
 const MOST_RUNS: usize = 96;
-/// So many of them may come to no end.
+/// So many of them may be refused.
 const MOST_REFUSED: usize = 3;
+/// Once so many of them came to no end, no further numbers are tried, but other contents of buffers.
+const MOST_ENDLESS: usize = 3;
 /// The most instructions of each of them, in one schedule.
 const MOST_STEPS: u64 = 200_000;
 /// Once all together had so many instructions, no further one is begun.
@@ -75,11 +77,16 @@ impl Session<'_, '_> {
         }
         let others = launches.iter().take(WITH_CONTENTS);
         let others: Vec<Spelled> = others.flat_map(with_other_contents).collect();
+        let of_numbers = launches.len();
         let all = launches.into_iter().chain(others).take(MOST_RUNS);
-        let (mut refused, mut steps) = (0, 0);
-        for launch in all {
+        let (mut refused, mut endless, mut steps) = (0, 0, 0);
+        for (place, launch) in all.enumerate() {
             if steps > STEPS {
                 break;
+            }
+            // The first numbers are small, and the other contents are of launches with these.
+            if endless >= MOST_ENDLESS && place < of_numbers {
+                continue;
             }
             match run_within(self.verified, &kernel.name, &launch, MOST_STEPS) {
                 Ok((findings, _)) if findings.iter().any(of_open) => {
@@ -89,8 +96,10 @@ impl Session<'_, '_> {
                         is_written: false,
                     });
                 }
-                Ok((_, its)) => steps += its,
+                Ok((_, Some(its))) => steps += its,
                 // A loop that hardly ends is as long in the others.
+                Ok((_, None)) if endless == 2 * MOST_ENDLESS => return None,
+                Ok((_, None)) => endless += 1,
                 Err(_) if refused == MOST_REFUSED => return None,
                 Err(_) => refused += 1,
             }
