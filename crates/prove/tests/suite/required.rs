@@ -187,6 +187,11 @@ fn what_no_contents_fulfil_proves_nothing() {
             )),
             "each v of x: v * v == 3 + n * n, n < 1",
         ),
+        // It is of elements, and there is none.
+        (
+            elements("length(%x) == 0, each %v of %x: %v < 3"),
+            "length(x) == 0, each v of x: v < 3",
+        ),
     ] {
         let open = report(&source);
         assert_eq!(open.verdict, Verdict::Open, "{source}");
