@@ -217,7 +217,8 @@ impl Number {
         }
     }
 
-    fn name(self, module: &Module, kernel: &Kernel) -> String {
+    /// What it is in the author's names.
+    pub(crate) fn name(self, module: &Module, kernel: &Kernel) -> String {
         match self {
             Number::Grid(d) => format!("grid.{}", d.name()),
             Number::Groups(d) => format!("groups.{}", d.name()),
@@ -1040,6 +1041,16 @@ impl Vocabulary {
         for (i, a) in sides.iter().enumerate() {
             for (j, b) in sides.iter().enumerate().skip(i + 1) {
                 terms.extend(sides[j + 1..].iter().map(|c| Term::of(1, [*a, *b, *c])));
+            }
+        }
+        found.at_most(&mut terms, room);
+        // Rows behind as many.
+        for number in added() {
+            for (i, a) in all.iter().enumerate() {
+                for b in all[i + 1..].iter().filter(|b| ![*a, **b].contains(number)) {
+                    let (rows, before) = (Term::of(1, [*a, *b]), Term::of(1, [*number]));
+                    found.add(Condition::Sum(rows, before, room));
+                }
             }
         }
         for c in self.constants.iter().filter(|c| **c <= 64) {

@@ -480,51 +480,6 @@ impl<'k> Subject<'k> {
         found.into_iter().rev().collect()
     }
 
-    /// Numbers of the launch that something is added to, or that are added: as they are, or as another type.
-    pub fn added(&self) -> Vec<Number> {
-        let mut found = BTreeSet::new();
-        let number = |value: &Value| {
-            let mut value = *value;
-            loop {
-                match self.shape.definition(value)? {
-                    Definition::Parameter(place) => return Some(Number::Argument(place)),
-                    Definition::Result(id, _) => match self.shape.kind(id) {
-                        InstKind::Op {
-                            op: Op::Cast | Op::AsType,
-                            args,
-                            ..
-                        } => value = *args.first()?,
-                        InstKind::Texture {
-                            texture: Memory::Param(i),
-                            function,
-                            ..
-                        } => return Some(Number::Texels(*i as usize, function.extent()?)),
-                        InstKind::BufferLength(Memory::Param(i)) => {
-                            return Some(Number::Length(*i as usize));
-                        }
-                        _another => return None,
-                    },
-                    Definition::Counter(_) | Definition::Carried(..) => return None,
-                }
-            }
-        };
-        for statement in &self.shape.statements {
-            if let InstKind::Op {
-                op: Op::Add | Op::Sub,
-                args,
-                ..
-            } = &statement.inst.kind
-            {
-                found.extend(args.iter().filter_map(number));
-            }
-        }
-        let is_count = |n: &Number| {
-            let (least, most) = n.range(self);
-            most - least > i128::from(u16::MAX)
-        };
-        found.into_iter().filter(is_count).collect()
-    }
-
     /// How many numbers those types of 16 bits have that a cast makes of larger ones.
     pub fn narrow(&self) -> Vec<i128> {
         let mut found = BTreeSet::new();
@@ -593,15 +548,18 @@ impl<'k> Subject<'k> {
         let proof = match &self.engine {
             Engine::Certificate(proofs) => proofs.get(&key).cloned().ok_or(Answer::Unknown)?,
             Engine::Solver => {
+                // With other hints it may be found.
+                let failed = key.wrapping_add(problem.twins.len() as u128 + 1);
                 let before = self.proofs.borrow().get(&key).cloned();
+                let has_failed = self.proofs.borrow().get(&failed) == Some(&None);
                 match before {
                     Some(Some(proof)) => proof,
-                    Some(None) => return Err(Answer::Unknown),
-                    None => match self.solved(problem, limits) {
+                    _unproved if has_failed => return Err(Answer::Unknown),
+                    _unproved => match self.solved(problem, limits) {
                         Answer::Refuted(proof) => proof,
                         Answer::Unknown if self.hurried.get() => return Err(Answer::Unknown),
                         Answer::Unknown => {
-                            self.proofs.borrow_mut().insert(key, None);
+                            self.proofs.borrow_mut().insert(failed, None);
                             return Err(Answer::Unknown);
                         }
                         values @ Answer::Values(_) => return Err(values),
@@ -1198,21 +1156,39 @@ impl<'k> Subject<'k> {
         limits: Option<i128>,
         asks: bool,
     ) -> Finding {
-        match self.race_problem(pair, exact, asks) {
-            None => Finding::Open,
-            Some((_, goal, _)) if goal.is_false() => Finding::Excluded(BTreeSet::new()),
+        let (found, has_parts) = self.race_as(pair, exact, limits, (asks, asks, false));
+        if !has_parts || limits.is_some() || !matches!(found, Finding::Open) {
+            return found;
+        }
+        // Of parts of indices that are mapped one to one it says most how far the others are apart.
+        self.race_as(pair, exact, limits, (asks, true, true)).0
+    }
+
+    /// As [`Subject::race_in`], as [`Subject::race_problem`] is asked; and whether something is mapped one to one.
+    fn race_as(
+        &self,
+        pair: &Pair,
+        exact: &[BTreeSet<Slot>],
+        limits: Option<i128>,
+        how: (bool, bool, bool),
+    ) -> (Finding, bool) {
+        match self.race_problem(pair, exact, how) {
+            None => (Finding::Open, false),
+            Some((_, goal, _)) if goal.is_false() => (Finding::Excluded(BTreeSet::new()), false),
             Some((_, _, path)) if path.iter().any(Formula::is_false) => {
-                Finding::Excluded(self.used.borrow().clone())
+                (Finding::Excluded(self.used.borrow().clone()), false)
             }
-            Some((q, goal, path)) => self.ask(&q, &path, goal, limits),
+            Some((q, goal, path)) => (self.ask(&q, &path, goal, limits), q.maps_one_to_one()),
         }
     }
 
+    /// The question of two threads that make a pair of accesses to one location: whether it is asked of further values if
+    /// they wrap, whether quotients of the two are pairs, and whether of what is mapped one to one nothing else is said.
     fn race_problem(
         &self,
         pair: &Pair,
         exact: &[BTreeSet<Slot>],
-        asks: bool,
+        (asks, pairs_quotients, only_one_to_one): (bool, bool, bool),
     ) -> Option<(Query, Formula, Vec<Formula>)> {
         let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);
         let (mut q, marks) = self.query(pair.relation != Relation::OtherGroup);
@@ -1223,7 +1199,7 @@ impl<'k> Subject<'k> {
         first.exact = exact[pair.a.0].clone();
         second.exact = exact[pair.b.0].clone();
         (first.asks, second.asks) = (asks, asks);
-        q.pairs_quotients = asks;
+        (q.pairs_quotients, q.only_one_to_one) = (pairs_quotients, only_one_to_one);
         self.reach(q, &mut first, a.id);
         self.reach(q, &mut second, b.id);
         let overlap = self.overlap(q, (&mut first, a), (&mut second, b))?;
@@ -1381,7 +1357,8 @@ impl<'k> Subject<'k> {
             match self.shape.definition(value) {
                 Some(Definition::Result(id, _)) => {
                     let kind = self.shape.kind(id);
-                    if kind.accesses().iter().any(|a| a.mode.reads()) && !self.is_passed(kind) {
+                    let loads = kind.accesses().iter().any(|a| a.mode.reads());
+                    if loads && !self.is_passed(kind) && !Self::is_of_a_constant(kind) {
                         return true;
                     }
                     kind.for_each_use(|v| open.push(v));

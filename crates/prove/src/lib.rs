@@ -13,6 +13,7 @@
 //! Deliberately absent: floats, what acquire and release order, async copies, and indices of which only the
 //! contents of memory tell: these stay open.
 
+mod bits;
 pub mod certificate;
 pub mod condition;
 mod extremes;

@@ -8,7 +8,7 @@
 //!
 //! Deliberately absent: what other memory holds, but for what the kernel requires of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use invar_ir::requires::{Field, FieldStep};
@@ -20,7 +20,7 @@ use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
 use crate::made;
 use crate::query::{Int, Query, Way};
-use crate::shape::Statement;
+use crate::shape::{Definition, Statement};
 use crate::value::{Thread, range};
 
 /// Of so many elements of a constant array it is said which is which.
@@ -146,6 +146,64 @@ impl Subject<'_> {
         found
     }
 
+    /// Numbers of the launch that something is added to, or that are added: as they are, or as another type.
+    pub fn added(&self) -> Vec<Number> {
+        let mut found = BTreeSet::new();
+        let number = |value: &Value| {
+            let mut value = *value;
+            loop {
+                match self.shape.definition(value)? {
+                    Definition::Parameter(place) => return Some(Number::Argument(place)),
+                    Definition::Result(id, _) => match self.shape.kind(id) {
+                        InstKind::Op {
+                            op: Op::Cast | Op::AsType,
+                            args,
+                            ..
+                        } => value = *args.first()?,
+                        InstKind::Texture {
+                            texture: Memory::Param(i),
+                            function,
+                            ..
+                        } => return Some(Number::Texels(*i as usize, function.extent()?)),
+                        InstKind::BufferLength(Memory::Param(i)) => {
+                            return Some(Number::Length(*i as usize));
+                        }
+                        InstKind::Load(place) => return self.field_number(place, None),
+                        InstKind::Op {
+                            op: Op::Extract,
+                            args,
+                            ..
+                        } => {
+                            let (Some(InstKind::Load(place)), part @ Some(_)) =
+                                (self.shape.defining(args[0]), self.constant_of(args[1]))
+                            else {
+                                return None;
+                            };
+                            return self.field_number(place, part);
+                        }
+                        _another => return None,
+                    },
+                    Definition::Counter(_) | Definition::Carried(..) => return None,
+                }
+            }
+        };
+        for statement in &self.shape.statements {
+            if let InstKind::Op {
+                op: Op::Add | Op::Sub,
+                args,
+                ..
+            } = &statement.inst.kind
+            {
+                found.extend(args.iter().filter_map(number));
+            }
+        }
+        let is_count = |n: &Number| {
+            let (least, most) = n.range(self);
+            most - least > i128::from(u16::MAX)
+        };
+        found.into_iter().filter(is_count).collect()
+    }
+
     /// Whether something is computed of a vector as a whole.
     fn is_computed(&self, vector: Value) -> bool {
         self.shape.statements.iter().any(|s| match &s.inst.kind {
@@ -196,6 +254,11 @@ impl Subject<'_> {
         self.module.is_read_only(self.kernel, place.memory)
             && self.constant_of(place.index) == Some(0)
             && Subject::steps(&place.path).all(|value| self.constant_of(value).is_some())
+    }
+
+    /// Whether an instruction loads from an array of constants, of which it is known what it holds.
+    pub fn is_of_a_constant(kind: &InstKind) -> bool {
+        matches!(kind, InstKind::Load(place) if matches!(place.memory, Memory::Constant(_)))
     }
 
     /// Where a path of fields and a component leads in the first element of a buffer, and to which scalar.
@@ -345,6 +408,7 @@ impl Subject<'_> {
             let places = held.iter().map(|(place, _)| place[number]);
             Some((places.clone().min()?, places.max()?))
         };
+        q.has_distinct |= !before.is_empty();
         for (other, its) in before {
             let mut same = Vec::new();
             let mut either = vec![Formula::ne(loaded, its)?];
@@ -403,15 +467,17 @@ impl Subject<'_> {
             q.say(Some(Formula::any(either)));
         }
         let held = &reached.held;
-        for (place, value) in held.iter().filter(|_| held.len() <= MOST_HELD) {
+        // First what says most of two threads.
+        if reached.are_distinct {
+            Self::say_distinct(q, held, (&at, &loaded.form), &before)?;
+        }
+        let says_which = held.len() <= MOST_HELD && !(q.only_one_to_one && reached.are_distinct);
+        for (place, value) in held.iter().filter(|_| says_which) {
             let mut either = vec![Formula::eq(&loaded.form, &Linear::constant(*value))?];
             for (at, place) in at.iter().zip(place) {
                 either.push(Formula::ne(at, &Linear::constant(*place))?);
             }
             q.say(Some(Formula::any(either)));
-        }
-        if reached.are_distinct {
-            Self::say_distinct(q, held, (&at, &loaded.form), &before)?;
         }
         // What is required of elements is of whole ones.
         if way.is_empty() {

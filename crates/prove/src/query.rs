@@ -62,12 +62,18 @@ pub struct Query {
     floors: BTreeMap<i128, Vec<(Linear, Linear)>>,
     /// Levels of textures, by the direction: the level, and how many texels it has.
     pub levels: BTreeMap<(Memory, Dim), Vec<(Linear, Linear)>>,
+    /// Threes of numbers of which each is the exclusive or of the others.
+    pub exclusive: Vec<[Linear; 3]>,
     /// What counters hold at first of which each thread takes a number: the object, the index, and what.
     pub firsts: Vec<(Memory, i128, Linear)>,
     /// Whether the two threads are of one threadgroup.
     pub same: bool,
     /// Whether quotients of the same number of two threads are such numbers, too.
     pub pairs_quotients: bool,
+    /// Whether of what is mapped one to one nothing else is said: neither which number of a table is where, nor bits.
+    pub only_one_to_one: bool,
+    /// Whether loads from such a table were compared.
+    pub has_distinct: bool,
     /// Facts that are conditions on the launch: the place of the fact, and that of the condition.
     pub condition_facts: Vec<(usize, usize)>,
 }
@@ -166,6 +172,25 @@ impl Query {
                 self.say(Formula::le(&steps, &most));
             }
         }
+    }
+
+    /// Whether something of the two threads is compared that is mapped one to one.
+    pub fn maps_one_to_one(&self) -> bool {
+        self.has_distinct || self.exclusive.len() > 1
+    }
+
+    /// Says of a quotient that it is less than that of a multiple of what is divided by, if the number is less than the
+    /// multiple: so of rows that are padded to whole vectors.
+    pub fn say_below_multiples(&mut self, divisor: i128, of: &Linear, quotient: &Linear) {
+        let whole = |(times, var, _): &(i128, Var, usize)| {
+            let its = Linear::var(*var).times(times / divisor)?;
+            let beyond = Formula::le(&its.times(divisor)?, of)?;
+            let is_part = of.terms.iter().any(|(v, _)| v == var);
+            (times % divisor == 0 && !is_part)
+                .then(|| Some(Formula::any([beyond, Formula::lt(quotient, &its)?])))?
+        };
+        let facts: Vec<Formula> = self.times.values().filter_map(whole).collect();
+        facts.into_iter().for_each(|fact| self.say(Some(fact)));
     }
 
     /// Notes that two quotients are of the same number of two threads, if they are: how far they are apart is branched

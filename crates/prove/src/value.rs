@@ -393,7 +393,7 @@ impl Subject<'_> {
         key
     }
 
-    fn key(&self, q: &Query, t: &Thread, value: Value, what: &str) -> String {
+    pub fn key(&self, q: &Query, t: &Thread, value: Value, what: &str) -> String {
         let scope = self.scope(q, t, self.uniformity.of(value));
         let loops = self.rounds_key(t, &self.shape.loops_of(value));
         let lane = t.lane.map_or(String::new(), |lane| format!(".{lane}"));
@@ -871,6 +871,9 @@ impl Subject<'_> {
                 q.say(Formula::eq(&quotient.form, &sum.form));
             }
             q.say_near(divisor, &a.form, &quotient.form);
+            if divisor > 1 {
+                q.say_below_multiples(divisor, &a.form, &quotient.form);
+            }
         }
         if let Some((_, rest, _)) = parts {
             // One number is multiplied further more easily than a sum.
@@ -910,7 +913,7 @@ impl Subject<'_> {
     }
 
     /// As [`Subject::floor`], for bits: those of what is left are asked for next.
-    fn floor_of_bits(&self, q: &mut Query, a: &Int, divisor: i128) -> Option<(Int, Int)> {
+    pub fn floor_of_bits(&self, q: &mut Query, a: &Int, divisor: i128) -> Option<(Int, Int)> {
         match self.floor_in_parts(q, a, divisor)? {
             Some((quotient, rest, _)) => Some((quotient, rest)),
             None => self.floor(q, a, divisor),
@@ -1267,101 +1270,6 @@ impl Subject<'_> {
             Op::And | Op::Or | Op::Xor => self.bitwise(q, t, value, op, a, b),
             _another => None,
         }
-    }
-
-    fn bitwise(
-        &self,
-        q: &mut Query,
-        t: &Thread,
-        value: Value,
-        op: Op,
-        a: Int,
-        b: Int,
-    ) -> Option<Int> {
-        let (a, b) = if a.as_constant().is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
-        if let (Some(x), Some(y)) = (a.as_constant(), b.as_constant()) {
-            return Some(Int::constant(match op {
-                Op::And => x & y,
-                Op::Or => x | y,
-                _exclusive => x ^ y,
-            }));
-        }
-        if let Some(mask) = b.as_constant() {
-            if op == Op::And && mask >= 0 && mask & (mask + 1) == 0 {
-                return self.floor_of_bits(q, &a, mask + 1).map(|(_, rest)| rest);
-            }
-            if a.low >= 0 && mask >= 0 && a.high < 1 << 64 {
-                let full = (1i128 << (128 - a.high.leading_zeros())) - 1;
-                let rest = !mask & full;
-                if op == Op::And && rest & (rest + 1) == 0 {
-                    let (_, low) = self.floor_of_bits(q, &a, rest + 1)?;
-                    return Some(Int {
-                        form: a.form.plus(-1, &low.form)?,
-                        low: 0,
-                        high: a.high,
-                    });
-                }
-                let bits: Vec<u32> = (0..64).filter(|i| mask >> i & 1 == 1).collect();
-                if bits.len() <= 12 {
-                    // The bits of `a` that the mask has.
-                    let mut both = Linear::constant(0);
-                    for bit in bits {
-                        let (upper, _) = self.floor_of_bits(q, &a, 1 << bit)?;
-                        let (_, bit_of) = self.floor_of_bits(q, &upper, 2)?;
-                        both = both.plus(1 << bit, &bit_of.form)?;
-                    }
-                    let top = (1i128 << (128 - a.high.max(mask).leading_zeros())) - 1;
-                    return Some(match op {
-                        Op::And => Int {
-                            form: both,
-                            low: 0,
-                            high: mask.min(a.high),
-                        },
-                        Op::Or => Int {
-                            form: a.form.plus(-1, &both)?.shifted(mask)?,
-                            low: mask,
-                            high: top,
-                        },
-                        _exclusive => Int {
-                            form: a.form.plus(-2, &both)?.shifted(mask)?,
-                            low: 0,
-                            high: top,
-                        },
-                    });
-                }
-            }
-        }
-        if a.low < 0 || b.low < 0 {
-            return None;
-        }
-        let key = self.key(q, t, value, "");
-        let top = (1i128 << (128 - a.high.max(b.high).leading_zeros())) - 1;
-        let high = if op == Op::And {
-            a.high.min(b.high)
-        } else {
-            top
-        };
-        let result = q.symbol(&key, 0, high);
-        if q.first_time(&key) {
-            let sum = a.form.plus(1, &b.form)?;
-            match op {
-                Op::And => {
-                    q.say(Formula::le(&result.form, &a.form));
-                    q.say(Formula::le(&result.form, &b.form));
-                }
-                Op::Or => {
-                    q.say(Formula::le(&a.form, &result.form));
-                    q.say(Formula::le(&b.form, &result.form));
-                    q.say(Formula::le(&result.form, &sum));
-                }
-                _exclusive => q.say(Formula::le(&result.form, &sum)),
-            }
-        }
-        Some(result)
     }
 }
 

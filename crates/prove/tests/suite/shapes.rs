@@ -444,7 +444,8 @@ impl Writer {
 
     fn phrase(&mut self) -> &'static str {
         if self.plane {
-            return match self.below(6) {
+            return match self.below(8) {
+                6 | 7 => self.swizzles_rows(),
                 0 => self.paints(),
                 1 => self.reads_and_stores(),
                 2 => self.works_in_place(),
@@ -452,7 +453,9 @@ impl Writer {
                 _ => self.stores(),
             };
         }
-        match self.below(26) {
+        match self.below(29) {
+            26 => self.permutes_parts(),
+            27 | 28 => self.swizzles(),
             22 => self.sorts(),
             23 => self.scans(),
             24 => self.sums_by_shifts(),
@@ -807,6 +810,123 @@ impl Writer {
         self.room(&to, 32, &[Factor::GroupsX]);
         self.line(&format!("store %{to}[{index}], {x}"));
         "permutation"
+    }
+
+    /// As that, of the last bits of positions in the grid.
+    fn permutes_parts(&mut self) -> &'static str {
+        let to = self.buffer("write");
+        let x = self.x();
+        let (mask, many) = (self.constant(31), self.constant(32));
+        let rest = match self.below(2) {
+            0 => self.op(&format!("and {x}, {mask}")),
+            _ => self.op(&format!("rem {x}, {many}")),
+        };
+        let (definition, table) = match self.slips() {
+            true => (MOSTLY, "mostly"),
+            false => (TURNED, "turned"),
+        };
+        self.module.insert(definition);
+        let place = self.op(&format!("load @{table}[{rest}]"));
+        let index = match self.below(3) {
+            0 => {
+                let start = self.op(&format!("sub {x}, {rest}"));
+                self.op(&format!("add {start}, {place}"))
+            }
+            1 => {
+                let start = self.op(&format!("sub {x}, {rest}"));
+                self.op(&format!("or {start}, {place}"))
+            }
+            _ => {
+                let part = self.op(&format!("div {x}, {many}"));
+                let start = self.op(&format!("mul {part}, {many}"));
+                self.op(&format!("add {start}, {place}"))
+            }
+        };
+        if self.below(2) == 0 {
+            self.guard_by_length(&index, &to);
+        } else {
+            self.room(&to, 32, &[Factor::GridX]);
+        }
+        self.line(&format!("store %{to}[{index}], {x}"));
+        "permutation of parts"
+    }
+
+    /// What swizzles are made by: an exclusive or, or what goes wrong.
+    fn mixed(&mut self, a: &str, b: &str) -> String {
+        let op = match self.slips() {
+            true => ["or", "and"][self.below(2) as usize],
+            false => "xor",
+        };
+        self.op(&format!("{op} {a}, {b}"))
+    }
+
+    /// Threads of a threadgroup store where a few bits say, of their position, of a number or of both.
+    fn swizzles(&mut self) -> &'static str {
+        let Some(size) = self.size else {
+            return self.stores();
+        };
+        let (tile, t, x) = (self.tile(size), self.t(), self.x());
+        let few = [1, 3, 7, size - 1][self.below(4) as usize];
+        let few = self.constant(few.min(size - 1));
+        let by = match self.below(4) {
+            0 => {
+                let count = 1 + self.below(3) as u32;
+                let count = self.constant(count);
+                self.op(&format!("shr {t}, {count}"))
+            }
+            1 => {
+                let group = self.group();
+                self.op(&format!("and {group}, {few}"))
+            }
+            2 => {
+                let n = self.scalar("n");
+                self.op(&format!("and {n}, {few}"))
+            }
+            _ => {
+                let n = self.scalar("n");
+                let place = self.op(&format!("add {t}, {n}"));
+                self.op(&format!("and {place}, {few}"))
+            }
+        };
+        let at = self.mixed(&t, &by);
+        self.line(&format!("store {tile}[{at}], {x}"));
+        self.barrier("threadgroup");
+        let buffer = self.buffer("write");
+        let other = match self.below(2) {
+            0 => at,
+            _ => t,
+        };
+        let value = self.op(&format!("load {tile}[{other}]"));
+        self.room(&buffer, 1, &[Factor::GridX]);
+        self.line(&format!("store %{buffer}[{x}], {value}"));
+        "swizzle"
+    }
+
+    /// Rows whose columns are swizzled by the number of the row.
+    fn swizzles_rows(&mut self) -> &'static str {
+        let buffer = self.buffer("write");
+        let (x, y) = (self.x(), self.y());
+        let (wide, high) = match self.below(3) {
+            0 => (self.all(), None),
+            _ => (self.scalar("n"), Some(self.scalar("m"))),
+        };
+        if let Some(high) = &high {
+            self.guard(&x, &wide);
+            self.guard(&y, high);
+        }
+        let few = [1, 3, 7][self.below(3) as usize];
+        let few = self.constant(few);
+        let by = self.op(&format!("and {y}, {few}"));
+        let column = self.mixed(&x, &by);
+        let row = self.op(&format!("mul {y}, {wide}"));
+        let at = self.op(&format!("add {row}, {column}"));
+        match (high, self.below(2)) {
+            (Some(_), 0) => self.room(&buffer, 1, &[Factor::N, Factor::M]),
+            (None, 0) => self.room(&buffer, 1, &[Factor::GridX, Factor::GridY]),
+            _ => self.guard_by_length(&at, &buffer),
+        }
+        self.line(&format!("store %{buffer}[{at}], {x}"));
+        "swizzled rows"
     }
 
     fn has_fields(&mut self) -> &'static str {
