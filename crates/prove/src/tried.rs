@@ -2,15 +2,15 @@
 //! are about as likely to show it as one.
 //!
 //! Products of several numbers are more than the solver finds a launch for, and what it does not know of a value, such
-//! as a float that is compared, it cannot choose. Each launch lies within the conditions, and the checkers say whether
-//! it breaks the kernel. Deliberately absent: indices that follow from what memory holds, beside the numbers that
-//! atomics give, for there much may be passed that nobody would.
+//! as a float that is compared, it cannot choose. Each launch lies within the conditions, but for those that numbers are
+//! multiples, and the checkers say whether it breaks the kernel. Deliberately absent: indices that follow from what memory
+//! holds, beside the numbers that atomics give and tables of constants, for there much may be passed that nobody would.
 
 use std::collections::BTreeSet;
 
 use invar_ir::{AccessMode, InstKind, Memory, ParamKind, Rule, Scalar, Type, Value};
 
-use crate::condition::Number;
+use crate::condition::{Condition, Number};
 use crate::kernel::Subject;
 use crate::launch::{Launch, Spelled, run_within, spelled};
 use crate::prove::{Counterexample, Goal, Session};
@@ -23,7 +23,7 @@ const LENGTH: i128 = 1 << 12;
 /// Threads of a grid at most.
 const MOST_THREADS: i128 = 1 << 11;
 /// Launches at most.
-const MOST_RUNS: usize = 96;
+const MOST_RUNS: usize = 256;
 /// So many of them may be refused.
 const MOST_REFUSED: usize = 3;
 /// Once so many of them came to no end, no further numbers are tried, but other contents of buffers.
@@ -43,6 +43,8 @@ const GROUPS: [[i128; 3]; 8] = [
     [1, 1, 1],
     [5, 1, 1],
 ];
+/// Of grids of one, two and three dimensions all are tried of up to so many threads in each: odd ones, too, and squares.
+const SMALL: [i128; 3] = [9, 4, 3];
 /// What numbers are that are passed: the last lead out of types.
 const NUMBERS: [i128; 6] = [2, 3, 5, 100, 1 << 31, (1 << 31) - 1];
 /// How many of them several numbers are of which each is another.
@@ -51,8 +53,8 @@ const MIXED: usize = 4;
 const WITH_CONTENTS: usize = 12;
 
 impl Session<'_, '_> {
-    /// A small launch within the conditions, with buffers as long as anything, in which two threads race where that is
-    /// open.
+    /// A small launch, with buffers as long as anything, in which two threads race where that is open: within the
+    /// conditions first, then also with numbers that are no multiples.
     pub(crate) fn tried_out(&self, open: &[Goal]) -> Option<Counterexample> {
         let lines = self.lines_of_races(open);
         if lines.is_empty() {
@@ -64,17 +66,30 @@ impl Session<'_, '_> {
         };
         let (module, kernel) = (self.subject.module, self.subject.kernel);
         let mut launches: Vec<Spelled> = Vec::new();
+        let mut beyond: Vec<Spelled> = Vec::new();
+        let is_of_divisors = |c: &&Condition| matches!(c, Condition::Multiple(..));
         for launch in self.subject.small_launches() {
             let conditions = self.subject.conditions.borrow();
-            let fulfils = conditions.iter().all(|c| c.holds(&launch) != Some(false))
-                && (kernel.requires.iter()).all(|r| required::holds(r, &launch) != Some(false));
-            if fulfils
+            let broken = conditions
+                .iter()
+                .filter(|c| c.holds(&launch) == Some(false));
+            let broken: Vec<&Condition> = broken.collect();
+            let is_required = |r| required::holds(r, &launch) != Some(false);
+            if kernel.requires.iter().all(is_required)
+                && broken.iter().all(is_of_divisors)
                 && let Some(launch) = spelled(module, kernel, &launch)
                 && !launches.contains(&launch)
+                && !beyond.contains(&launch)
             {
-                launches.push(launch);
+                let list = match broken.is_empty() {
+                    true => &mut launches,
+                    false => &mut beyond,
+                };
+                list.push(launch);
             }
         }
+        // That numbers are multiples was not enough for a proof: others may show the same.
+        launches.extend(beyond);
         let others = launches.iter().take(WITH_CONTENTS);
         let others: Vec<Spelled> = others.flat_map(with_other_contents).collect();
         let of_numbers = launches.len();
@@ -148,7 +163,7 @@ fn with_other_contents(launch: &Spelled) -> Vec<Spelled> {
 }
 
 impl Subject<'_> {
-    /// Whether an index follows from what a load gives, beside numbers by reference.
+    /// Whether an index follows from what a load gives, beside numbers by reference and those of constant arrays.
     fn is_loaded(&self, index: Value) -> bool {
         let mut open = vec![index];
         let mut seen = BTreeSet::new();
@@ -160,7 +175,7 @@ impl Subject<'_> {
                 let kind = self.shape.kind(id);
                 let mut accesses = kind.accesses().into_iter();
                 let loads = accesses.any(|a| matches!(a.mode, AccessMode::Read));
-                if loads && !self.is_passed(kind) {
+                if loads && !self.is_passed(kind) && !Self::is_of_a_constant(kind) {
                     return true;
                 }
                 // What the atomic adds is no place.
@@ -170,6 +185,17 @@ impl Subject<'_> {
             }
         }
         false
+    }
+
+    /// All grids of few threads, in the dimensions that the kernel asks for.
+    fn small_grids(&self) -> Vec<[i128; 3]> {
+        let used = self.unused.iter().filter(|unused| !**unused).count();
+        let most = SMALL[used.saturating_sub(1)];
+        let side = |d: usize| 1..=if self.unused[d] { 1 } else { most };
+        let planes = side(2).flat_map(|z| side(1).map(move |y| (y, z)));
+        planes
+            .flat_map(|(y, z)| side(0).map(move |x| [x, y, z]))
+            .collect()
     }
 
     /// Small launches, in which numbers that are passed are the same or differ.
@@ -200,20 +226,25 @@ impl Subject<'_> {
             1 => same.collect(),
             _several => same.take(MIXED).chain(mixed).collect(),
         };
-        let each = values
+        let sizes = [4, 2, 1];
+        let size = |d: usize| match self.kernel.threadgroup_size {
+            Some(size) => i128::from(size[d]),
+            None => sizes[d],
+        };
+        let whole = GROUPS.map(|groups| [0, 1, 2].map(|d| size(d) * groups[d]));
+        let small = self.small_grids();
+        let with_whole = values
             .iter()
-            .flat_map(|v| GROUPS.iter().map(move |g| (g, v)));
+            .flat_map(|v| whole.iter().map(move |g| (g, v)));
+        let with_small = values
+            .iter()
+            .flat_map(|v| small.iter().map(move |g| (g, v)));
         let mut launches: Vec<Launch> = Vec::new();
-        for (groups, values) in each {
+        for (grid, values) in with_whole.chain(with_small) {
             let mut launch = Launch::default();
-            for d in 0..3 {
-                let size = match self.kernel.threadgroup_size {
-                    Some(size) => i128::from(size[d]),
-                    None => [4, 2, 1][d],
-                };
-                launch.threadgroup[d] = Some(size);
-                let is_used = !self.unused[d];
-                launch.grid[d] = Some(if is_used { size * groups[d] } else { 1 });
+            for (d, threads) in grid.iter().enumerate() {
+                launch.threadgroup[d] = Some(size(d));
+                launch.grid[d] = Some(if self.unused[d] { 1 } else { *threads });
             }
             launch.numbers = vec![Some(LENGTH); params.len()];
             for ((number, scalar), value) in passed.iter().zip(values) {
