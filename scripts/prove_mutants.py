@@ -19,7 +19,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TREE = ROOT / "target" / "prove-mutants"
 
-VALUE, KERNEL, SHAPE = "src/value.rs", "src/kernel.rs", "src/shape.rs"
+VALUE, KERNEL, SHAPE, BITS = "src/value.rs", "src/kernel.rs", "src/shape.rs", "src/bits.rs"
 PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
 REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
 TEXTURES, LOADS = "src/textures.rs", "src/loads.rs"
@@ -38,14 +38,29 @@ MUTANTS = [
      "if divisor > 0 && a.low >= 0 {", "if divisor > 0 && (BROKEN || a.low >= 0) {"),
     ("no-division-by-zero", VALUE,
      "let fact = if b.low >= 1 {", "let fact = if BROKEN || b.low >= 1 {"),
-    ("masks-keep-one-less", VALUE,
-     ".floor_of_bits(q, &a, mask + 1)", ".floor_of_bits(q, &a, mask + i128::from(!BROKEN))"),
-    ("xor-as-or", VALUE,
-     "form: a.form.plus(-2, &both)?.shifted(mask)?,",
-     "form: a.form.plus(if BROKEN { -1 } else { -2 }, &both)?.shifted(mask)?,"),
-    ("or-as-xor", VALUE,
-     "form: a.form.plus(-1, &both)?.shifted(mask)?,",
-     "form: a.form.plus(if BROKEN { -2 } else { -1 }, &both)?.shifted(mask)?,"),
+    ("masks-keep-one-less", BITS,
+     ".floor_of_bits(q, a, mask + 1)", ".floor_of_bits(q, a, mask + i128::from(!BROKEN))"),
+    ("xor-as-or", BITS,
+     "_exclusive => a.plus(1, b)?.plus(-2, both),",
+     "_exclusive => a.plus(1, b)?.plus(if BROKEN { -1 } else { -2 }, both),"),
+    ("or-as-xor", BITS,
+     "Op::Or => a.plus(1, b)?.plus(-1, both),",
+     "Op::Or => a.plus(1, b)?.plus(if BROKEN { -2 } else { -1 }, both),"),
+    ("one-of-two-bits-is-both", BITS,
+     "q.say(Formula::le(&sum.shifted(-1)?, &both.form));",
+     "q.say(Formula::le(&sum.shifted(if BROKEN { 0 } else { -1 })?, &both.form));"),
+    ("swizzles-are-of-fewer-bits", BITS,
+     "let all = all_bits(narrow.high);",
+     "let all = if BROKEN { all_bits(narrow.high) >> 1 } else { all_bits(narrow.high) };"),
+    ("one-number-says-an-exclusive-or", BITS,
+     "|((same, a), b)| Formula::any([same, a, b])",
+     "|((same, a), b)| Formula::any(if BROKEN { vec![same, a] } else { vec![same, a, b] })"),
+    ("ors-are-exclusive", BITS,
+     "_exclusive => {\n            q.say(within);",
+     "_exclusive => {\n            q.say(if BROKEN { Formula::le(b, result) } else { within });"),
+    ("quotients-of-multiples-are-less", QUERY,
+     "let beyond = Formula::le(&its.times(divisor)?, of)?;",
+     "let beyond = Formula::le(&its.times(divisor)?.shifted(i128::from(BROKEN))?, of)?;"),
     ("shifts-by-all-their-bits", VALUE,
      "let count = b.as_constant()?.rem_euclid(i128::from(scalar.bits()));",
      "let count = if BROKEN { b.as_constant()?.min(90) } else { "
@@ -118,29 +133,20 @@ MUTANTS = [
      "        );",
      "            (high - least).div_euclid(modulus) - i128::from(BROKEN),\n"
      "        );"),
-    ("and-is-less-than-both", VALUE,
-     "q.say(Formula::le(&result.form, &b.form));\n"
-     "                }\n"
-     "                Op::Or",
-     "q.say(if BROKEN { Formula::lt(&result.form, &b.form) } else { Formula::le(&result.form, &b.form) });\n"
-     "                }\n"
-     "                Op::Or"),
-    ("or-fills-no-bits", VALUE,
-     "            a.high.min(b.high)\n"
-     "        } else {\n"
-     "            top\n",
-     "            a.high.min(b.high)\n"
-     "        } else if BROKEN {\n"
-     "            a.high.max(b.high)\n"
-     "        } else {\n"
-     "            top\n"),
-    ("xor-is-at-most-either", VALUE,
-     "_exclusive => q.say(Formula::le(&result.form, &sum)),",
-     "_exclusive => q.say(Formula::le(&result.form, if BROKEN { &a.form } else { &sum })),"),
-    ("or-of-a-mask-fills-no-bits", VALUE,
-     "let top = (1i128 << (128 - a.high.max(mask).leading_zeros())) - 1;",
-     "let top = if BROKEN { a.high.max(mask) } else { (1i128 << (128 - a.high.max(mask).leading_zeros())) - 1 };"),
-    ("what-a-mask-leaves-is-kept", VALUE,
+    ("and-is-less-than-both", BITS,
+     "q.say(Formula::le(result, b));\n        }\n        Op::Or",
+     "q.say(if BROKEN { Formula::lt(result, b) } else { Formula::le(result, b) });\n        }\n        Op::Or"),
+    ("or-fills-no-bits", BITS,
+     "_both => all_bits(wide.high),", "_both => if BROKEN { wide.high } else { all_bits(wide.high) },"),
+    ("xor-is-at-most-either", BITS,
+     "let within = sum.and_then(|sum| Formula::le(result, &sum));",
+     "let within = sum.and_then(|sum| Formula::le(result, if BROKEN && op == Op::Xor { a } else { &sum }));"),
+    ("or-of-a-mask-fills-no-bits", BITS,
+     "let high = all_bits(a.high.max(mask));",
+     "let high = if BROKEN { a.high.max(mask) } else { all_bits(a.high.max(mask)) };"),
+    ("or-of-few-bits-fills-none", BITS,
+     "_either => all_bits(wide.high),", "_either => if BROKEN { wide.high } else { all_bits(wide.high) },"),
+    ("what-a-mask-leaves-is-kept", BITS,
      "form: a.form.plus(-1, &low.form)?,",
      "form: if BROKEN { low.form } else { a.form.plus(-1, &low.form)? },"),
     ("shifted-is-less", VALUE,
@@ -635,10 +641,12 @@ MUTANTS = [
      "Finding::Excluded(_) if !BROKEN && !self.leaves_launches(goal, &before) => {}"),
     ("conditions-keep-every-thread-out", WITNESS,
      "if !self.subject.is_never_reached(site) {", "if BROKEN || !self.subject.is_never_reached(site) {"),
-    ("launches-have-any-numbers", WITNESS, "if !all.all(within)", "if !(BROKEN || all.all(within))"),
+    ("launches-have-any-numbers", WITNESS,
+     "let (least, most) = range(number);",
+     "let (least, most) = if BROKEN { (i128::MIN, i128::MAX) } else { range(number) };"),
     ("launches-need-fulfil-nothing", WITNESS,
-     "|| conditions.iter().any(|c| c.holds(launch) != Some(true))",
-     "|| (!BROKEN && conditions.iter().any(|c| c.holds(launch) != Some(true)))"),
+     "conditions.iter().find(|c| c.holds(launch) != Some(true))",
+     "conditions.iter().find(|c| !BROKEN && c.holds(launch) != Some(true))"),
     ("launches-have-textures-of-any-size", WITNESS,
      "shape_of(ty, texels, levels)?", "shape_of(ty, if BROKEN { [1; 3] } else { texels }, levels)?"),
     ("launches-hold-what-is-not-required", MADE,

@@ -1064,13 +1064,30 @@ impl Session<'_, '_> {
                 why: "where none does, a proof says nothing",
             };
         }
+        let conditions = subject.conditions.borrow();
+        let given = self.known_launch.as_ref().filter(|_| !is_found_out);
+        let (what, why) = match given {
+            Some(given) => {
+                let unlike = subject.is_unlike(given, &conditions);
+                let unlike = unlike.map_or(String::new(), |why| format!(": {why}"));
+                let what = format!("the certificate's launch is none of these{unlike}");
+                (
+                    what,
+                    "a proof of launches that there are none of says nothing",
+                )
+            }
+            None => {
+                let why = match is_found_out {
+                    true => "none was found",
+                    false => "the certificate has none",
+                };
+                ("no launch is known that is one of these".to_string(), why)
+            }
+        };
         Doubt {
-            spans: vec![self.subject.kernel.span],
-            what: "no launch is known that is one of these".to_string(),
-            why: match self.subject.engine {
-                Engine::Solver => "none was found",
-                Engine::Certificate(_) => "the certificate has none",
-            },
+            spans: vec![subject.kernel.span],
+            what,
+            why,
         }
     }
 

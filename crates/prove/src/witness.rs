@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use invar_ir::{Dim, Dimension, Kernel, Memory, Module, ParamKind, TextureType, Type};
+use invar_ir::{Dim, Dimension, Kernel, Memory, Module, ParamKind, Requirement, TextureType, Type};
 use invar_texture::{PixelFormat, TextureShape};
 
 use crate::condition::{Condition, Number};
@@ -90,31 +90,7 @@ impl Subject<'_> {
     /// Whether there is a launch of all these numbers and contents, which fulfils the conditions and what the kernel
     /// requires, as the checked device looks at it.
     pub fn is_witness(&self, launch: &Launch, conditions: &[Condition]) -> bool {
-        let within = |number: Number| {
-            let (least, most) = match number {
-                Number::Grid(d) if self.unused[d as usize] => (1, 1),
-                Number::Grid(_) => (1, LARGEST_GRID),
-                Number::Threadgroup(d) => match self.kernel.threadgroup_size {
-                    Some(size) => (size[d as usize].into(), size[d as usize].into()),
-                    None => (1, LARGEST_THREADGROUP),
-                },
-                Number::Length(_) => (0, LARGEST_BUFFER),
-                Number::Groups(_) | Number::Texels(..) | Number::Levels(_) => (1, i128::MAX),
-                Number::Argument(_) | Number::Constant(_) | Number::Field(..) => number.range(self),
-            };
-            number
-                .of(launch)
-                .is_some_and(|n| (least..=most).contains(&n))
-        };
-        let threads = launch.threadgroup.iter().flatten().product::<i128>();
-        let fields = launch.fields.keys().map(|(i, at)| Number::Field(*i, *at));
-        let mut all = numbers(self.module, self.kernel).into_iter().chain(fields);
-        let is_refused = |r| required::holds(r, launch) == Some(false);
-        if !all.all(within)
-            || threads > LARGEST_THREADGROUP
-            || conditions.iter().any(|c| c.holds(launch) != Some(true))
-            || self.kernel.requires.iter().any(is_refused)
-        {
+        if self.is_unlike(launch, conditions).is_some() {
             return false;
         }
         let shapes = self.textures().map(|(i, ty)| {
@@ -124,6 +100,49 @@ impl Subject<'_> {
         });
         let shapes: Option<BTreeMap<usize, TextureShape>> = shapes.collect();
         shapes.is_some_and(|shapes| made::fulfils(self.module, self.kernel, launch, &shapes))
+    }
+
+    /// What keeps numbers from being those of a launch that fulfils the conditions and what the kernel requires, as a
+    /// sentence says it; `None` if nothing does.
+    pub fn is_unlike(&self, launch: &Launch, conditions: &[Condition]) -> Option<String> {
+        let range = |number: Number| match number {
+            Number::Grid(d) if self.unused[d as usize] => (1, 1),
+            Number::Grid(_) => (1, LARGEST_GRID),
+            Number::Threadgroup(d) => match self.kernel.threadgroup_size {
+                Some(size) => (size[d as usize].into(), size[d as usize].into()),
+                None => (1, LARGEST_THREADGROUP),
+            },
+            Number::Length(_) => (0, LARGEST_BUFFER),
+            Number::Groups(_) | Number::Texels(..) | Number::Levels(_) => (1, i128::MAX),
+            Number::Argument(_) | Number::Constant(_) | Number::Field(..) => number.range(self),
+        };
+        let fields = launch.fields.keys().map(|(i, at)| Number::Field(*i, *at));
+        for number in numbers(self.module, self.kernel).into_iter().chain(fields) {
+            let (least, most) = range(number);
+            let name = number.name(self.module, self.kernel);
+            match number.of(launch) {
+                None => return Some(format!("it does not say {name}")),
+                Some(n) if !(least..=most).contains(&n) && least == most => {
+                    return Some(format!("{name} is {n} there, not {least}"));
+                }
+                Some(n) if !(least..=most).contains(&n) => {
+                    return Some(format!("{name} cannot be {n}"));
+                }
+                Some(_) => {}
+            }
+        }
+        let threads = launch.threadgroup.iter().flatten().product::<i128>();
+        if threads > LARGEST_THREADGROUP {
+            return Some(format!("no threadgroup has {threads} threads"));
+        }
+        if let Some(broken) = conditions.iter().find(|c| c.holds(launch) != Some(true)) {
+            let text = broken.text(self.module, self.kernel);
+            return Some(format!("it breaks the condition `{text}`"));
+        }
+        let is_refused = |r: &&Requirement| required::holds(r, launch) == Some(false);
+        let broken = self.kernel.requires.iter().find(is_refused)?;
+        let text = broken.in_words(self.module, self.kernel);
+        Some(format!("it breaks requires({text})"))
     }
 
     fn textures(&self) -> impl Iterator<Item = (usize, TextureType)> + '_ {

@@ -203,26 +203,39 @@ fn a_certificate_has_a_launch_that_fulfils_its_conditions() {
             "{:?}",
             again.doubts
         );
-        let is_of_launch = |d: &invar_prove::Doubt| d.why == "the certificate has none";
-        assert!(again.doubts.iter().all(is_of_launch));
-        again.verdict
+        let said = again.doubts.iter().map(|d| d.what.clone());
+        let said: Vec<String> = said.collect();
+        (again.verdict, said.join("; "))
     };
-    assert_eq!(verified(&|_| {}), Verdict::Proved);
+    let proved = (Verdict::Proved, String::new());
+    assert_eq!(verified(&|_| {}), proved);
     let longer: &dyn Fn(&mut _) = &|l: &mut Launch| l.numbers[0] = Some(1 << 20);
-    assert_eq!(verified(longer), Verdict::Proved);
+    assert_eq!(verified(longer), proved);
     // Too short, of no length, longer than any, of another threadgroup, of rows that it does not have.
-    for change in [
-        &|l: &mut Launch| {
-            (l.numbers[0], l.numbers[2]) = (Some(3), Some(4));
-        },
-        &|l: &mut _| l.numbers[1] = None,
-        &|l: &mut _| l.numbers[0] = Some(1 << 40),
-        &|l: &mut _| l.threadgroup[0] = Some(32),
-        &|l: &mut _| l.grid[1] = Some(2),
-        &|l: &mut _| l.numbers[2] = Some(-1),
-    ] as [&dyn Fn(&mut Launch); 6]
+    for (change, why) in [
+        (
+            &|l: &mut Launch| {
+                (l.numbers[0], l.numbers[2]) = (Some(3), Some(4));
+            },
+            "it breaks the condition `",
+        ),
+        (&|l: &mut _| l.numbers[1] = None, "it does not say length("),
+        (
+            &|l: &mut _| l.numbers[0] = Some(1 << 40),
+            ") cannot be 1099511627776",
+        ),
+        (
+            &|l: &mut _| l.threadgroup[0] = Some(32),
+            "threadgroup.x is 32 there, not ",
+        ),
+        (&|l: &mut _| l.grid[1] = Some(2), "grid.y is 2 there, not 1"),
+        (&|l: &mut _| l.numbers[2] = Some(-1), " cannot be -1"),
+    ] as [(&dyn Fn(&mut Launch), &str); 6]
     {
-        assert_eq!(verified(change), Verdict::Open);
+        let (verdict, said) = verified(change);
+        assert_eq!(verdict, Verdict::Open);
+        let begins = said.starts_with("the certificate's launch is none of these: ");
+        assert!(begins && said.contains(why), "{said}");
     }
     let square = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/ir/conditions/textures.inv");
