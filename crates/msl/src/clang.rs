@@ -95,6 +95,12 @@ const FLAGS: &[&str] = &[
     "-fno-threadsafe-statics",
     "-ftrivial-auto-var-init=zero",
     "-Wno-everything",
+    // What has no value in C++: LLVM would leave out what is made of it.
+    "-Werror=array-bounds",
+    "-Werror=division-by-zero",
+    "-Werror=shift-count-negative",
+    "-Werror=shift-count-overflow",
+    "-fno-diagnostics-show-option",
     "-ferror-limit=20",
     "-fno-elide-type",
     "-ftemplate-backtrace-limit=0",

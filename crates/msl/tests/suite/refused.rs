@@ -646,3 +646,48 @@ fn numbers_of_addresses_that_say_where_objects_lie_are_refused() {
         assert_eq!(all[0].span().start.line, 3, "{line}: {}", all[0].message);
     }
 }
+
+/// LLVM leaves out what is made of values that C++ does not have: where the source says them, clang says so.
+#[test]
+fn what_has_no_value_is_an_error_at_its_line() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    for (line, said) in [
+        ("int a[4]; x[i] = a[7];", "array index 7 is past the end"),
+        (
+            "x[i] = table[-1];",
+            "array index -1 is before the beginning",
+        ),
+        ("x[i] = 5 / 0;", "division by zero"),
+        ("x[i] = x[i] % 0;", "remainder by zero"),
+        ("x[i] = x[i] << 33;", "shift count >= width of type"),
+        ("x[i] = x[i] >> -1;", "shift count is negative"),
+    ] {
+        let library = Library {
+            name: "without.metal".to_string(),
+            text: format!(
+                "constant int table[4] = {{1, 2, 3, 4}};\n\
+                 kernel void k(device int *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {{\n{line}\n}}\n"
+            ),
+            ..Library::default()
+        };
+        let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
+        assert!(all[0].message.contains(said), "{line}: {}", all[0].message);
+        assert_eq!(all[0].span().start.line, 3, "{line}: {}", all[0].message);
+    }
+    // What is never reached is none.
+    let library = Library {
+        name: "within.metal".to_string(),
+        text:
+            "template <int N> static int at(thread int *a) { return N > 3 ? a[N % 4] : 1 << N; }\n\
+               kernel void k(device int *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n\
+                   int a[4] = {1, 2, 3, 4};\n\
+                   x[i] = at<40>(a) + (sizeof(int) > 4 ? 1 << 40 : 2);\n\
+               }\n"
+            .to_string(),
+        ..Library::default()
+    };
+    assert!(library.kernels(None).is_ok());
+}
