@@ -356,6 +356,9 @@ impl Translator<'_> {
         if name == "nextafter" {
             return self.next_after(number, scalar);
         }
+        if name == "fdim" {
+            return self.positive_difference(number);
+        }
         let name = if name == "fabs" { "abs" } else { name };
         let Some(op) = Op::from_name(name) else {
             return Err(unknown(self));
@@ -377,6 +380,15 @@ impl Translator<'_> {
             });
         }
         Ok(Val::One(self.op(op, &arguments)))
+    }
+
+    /// How much more the first is than the second: 0 where it is not more.
+    fn positive_difference(&mut self, number: usize) -> Done<Val> {
+        let (x, y) = (self.one(number, 0)?, self.one(number, 1)?);
+        let zero = self.zero(self.k.ty(x))?;
+        let is_not_more = self.op(Op::Le, &[x, y]);
+        let more = self.op(Op::Sub, &[x, y]);
+        Ok(Val::One(self.op(Op::Select, &[more, zero, is_not_more])))
     }
 
     /// The number next to the first towards the second: the one whose bits are one more or less.

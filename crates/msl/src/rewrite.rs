@@ -717,6 +717,11 @@ impl Rewriter<'_> {
         }
         let is_float = word.contains(['.', 'e', 'E']);
         match word.chars().last() {
+            Some('f' | 'F') if word.ends_with("bf") || word.ends_with("BF") => {
+                let digits = &word[..word.len() - 2];
+                let point = if is_float { "" } else { ".0" };
+                self.t.put(at, format!("((bfloat){digits}{point}f)"));
+            }
             Some('h' | 'H') => {
                 let digits = &word[..word.len() - 1];
                 let point = if is_float { "" } else { ".0" };
@@ -784,6 +789,9 @@ mod tests {
         assert!(constant("f(const constant int & n, int m)"));
         assert!(!constant("f((constant int *) n, int m)"));
         assert!(!constant("f(constant int *, int m)"));
+        assert!(constant(
+            "#define K(F) void F( \\\n  constant int &n, \\\n  int m)"
+        ));
     }
 
     #[test]
@@ -836,8 +844,8 @@ mod tests {
     #[test]
     fn numbers_and_components() {
         assert_eq!(
-            of("1.5 2.0f 1e3 7 0x1E 2.5h"),
-            "1.5f 2.0f 1e3f 7 0x1E 2.5_invar_h"
+            of("1.5 2.0f 1e3 7 0x1E 2.5h 2.5bf 2BF"),
+            "1.5f 2.0f 1e3f 7 0x1E 2.5_invar_h ((bfloat)2.5f) ((bfloat)2.0f)"
         );
         assert_eq!(of("v.xy"), "v.template invar_swizzle<0, 1>()");
         assert_eq!(of("v.x + s.xyz_name"), "v.x + s.xyz_name");

@@ -160,7 +160,8 @@ fn column_after(column: u32, text: &str) -> u32 {
 }
 
 pub(crate) fn is_blank(word: &str) -> bool {
-    word.is_empty()
+    // A line of a macro that goes on ends with a backslash.
+    matches!(word, "" | "\\")
         || word.starts_with(char::is_whitespace)
         || word.starts_with("//")
         || word.starts_with("/*")
