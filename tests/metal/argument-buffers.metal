@@ -11,7 +11,7 @@ struct Layer {
 kernel void layer(constant Layer & layer [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     if (i < layer.count) layer.sums[i] = layer.sums[i] + 2 * layer.weights[i];
 }
-// run: @layer("layer.weights" = iota(4), "layer.sums" = iota(4), layer = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]) grid(4) threadgroup(4)
+// run: @layer("layer.weights" = iota(4), "layer.sums" = iota(4), layer = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]) grid(4) threadgroup(4)
 //   -> "layer.sums" == [0, 3, 6, 3]
 
 struct Lists {

@@ -18,6 +18,7 @@ use invar_texture::TextureShape;
 use invar_wgsl::Shader;
 use serde_json::{Value as Json, json};
 
+use crate::declared::{of_param, only_scalar};
 use crate::files::Destination;
 use crate::npy::{self, Array};
 use crate::options::{count, split};
@@ -324,7 +325,11 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel, plan: &Plan) -> Result<Vec<Out<'
                 element,
                 access: Access::Write | Access::ReadWrite,
             } => {
-                let ty = numbers(element).filter(|_| rest.is_none());
+                let written = of_param(&plan.entries, &kernel.name, &kernel.params[number].name);
+                let ty = match written.and_then(only_scalar) {
+                    Some(scalar) => Some(Type::Scalar(scalar)),
+                    None => numbers(element).filter(|_| rest.is_none()),
+                };
                 Ok(Written { number, rest, ty })
             }
             ParamKind::Texture(texture) if texture.access.memory().can_write() => Ok(Written {
@@ -491,7 +496,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             && outs.is_empty()
             && case.expects.is_empty()
         {
-            closing.extend(previews(&plan.module, kernel, &bound.args));
+            closing.extend(previews(&plan.module, &plan.entries, kernel, &bound.args));
         }
         let written: serde_json::Map<String, Json> = outs
             .iter()

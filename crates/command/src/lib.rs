@@ -18,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 use invar_ir::Module;
 
 mod bench;
+mod declared;
 mod demo;
 mod emit;
 mod execute;

@@ -19,6 +19,7 @@ use invar_ir::{
 };
 use invar_wgsl::{Entry, Shader};
 
+use crate::declared::{self, Given};
 use crate::npy::{self, Array};
 use crate::options::{duration, shorten, simdgroup_size, size, split, usage};
 use crate::read::{Asked, Read};
@@ -91,6 +92,8 @@ pub struct Plan {
     pub file: PathBuf,
     /// Where relative names of array files start.
     folder: PathBuf,
+    /// What the runs give in the types of the source.
+    given: Given,
 }
 
 /// Findings of a file before anything ran.
@@ -191,6 +194,16 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         };
         let without_runs = without_runs.iter().map(|k| k.name.to_string()).collect();
         let folder = inputs.file.parent().unwrap_or(Path::new("")).to_owned();
+        let mut given = Given::default();
+        for case in &mut cases {
+            if let Err(Diagnostics(diagnostics)) = given.fill(&module, &entries, &folder, case) {
+                return Ok(Planned::Invalid {
+                    sources,
+                    calls,
+                    diagnostics,
+                });
+            }
+        }
         return Ok(Planned::Ready(Box::new(Plan {
             module,
             sources,
@@ -203,10 +216,15 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             without_runs,
             file: inputs.file.clone(),
             folder,
+            given,
         })));
     }
     is_one?;
-    let case = command_line_case(&module, inputs, &entries)?;
+    let mut case = command_line_case(&module, inputs, &entries)?;
+    let mut given = Given::default();
+    if let Err(Diagnostics(all)) = given.fill(&module, &entries, Path::new(""), &mut case) {
+        return Err(usage(all));
+    }
     Ok(Planned::Ready(Box::new(Plan {
         module,
         sources,
@@ -219,6 +237,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         without_runs: Vec::new(),
         file: inputs.file.clone(),
         folder: PathBuf::new(),
+        given,
     })))
 }
 
@@ -297,8 +316,7 @@ fn command_line_case(
                     "{file}: `{name}` is not filled in yet: put its value in the place of `null`, or give --arg {name}="
                 )));
             }
-            let value = shader::one_value(entries, &kernel.name, &name, value);
-            let data = shader::by_field(module, kernel, &name, value)?;
+            let data = declared::by_field(module, kernel, entries, &name, value)?;
             let param = kernel.params.iter().find(|p| *p.name == *name);
             let is_texture = param.is_some_and(|p| matches!(p.kind, ParamKind::Texture(_)));
             let expr = match data.strip_prefix('@') {
@@ -598,6 +616,9 @@ impl Plan {
     ) -> Result<T, Refusal> {
         let mut unreadable = None;
         let mut read = |name: &str, wanted: &Wanted| {
+            if let Some(bytes) = self.given.read(name) {
+                return Ok(bytes.to_vec());
+            }
             let mut keep = |why: String| {
                 unreadable.get_or_insert(why.clone());
                 why

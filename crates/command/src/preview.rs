@@ -4,15 +4,26 @@ use invar_interp::Arg;
 use invar_ir::memory_layout::Layouts;
 use invar_ir::texture::stored;
 use invar_ir::{Access, Const, ElementType, Kernel, Module, ParamKind, Scalar};
+use invar_wgsl::{Declared, Entry};
+
+use crate::declared::{of_param, only_scalar};
 
 /// Numbers that are shown of one buffer, and of one array inside of its elements.
 const SHOWN: usize = 8;
 
 /// The first numbers of each buffer that the kernel writes, or the first of its structs, field by field.
-pub fn previews(module: &Module, kernel: &Kernel, args: &[Arg]) -> Vec<String> {
+pub fn previews(module: &Module, entries: &[Entry], kernel: &Kernel, args: &[Arg]) -> Vec<String> {
     let layouts = Layouts::of(&module.structs);
     let preview = |(param, arg): (&invar_ir::Param, &Arg)| {
+        let declared = of_param(entries, &kernel.name, &param.name);
         let (shown, total) = match (&param.kind, arg) {
+            (
+                ParamKind::Buffer {
+                    access: Access::Write | Access::ReadWrite,
+                    ..
+                },
+                _,
+            ) if declared.is_some() => of_source(declared?, arg.bytes())?,
             (
                 ParamKind::Buffer {
                     element: ElementType::Value(ty),
@@ -48,6 +59,23 @@ pub fn previews(module: &Module, kernel: &Kernel, args: &[Arg]) -> Vec<String> {
         Some(format!("{} = [{}{rest}]", param.name, shown.join(", ")))
     };
     kernel.params.iter().zip(args).filter_map(preview).collect()
+}
+
+/// The first elements in the type that the source gives them.
+fn of_source(declared: &Declared, bytes: &[u8]) -> Option<(Vec<String>, usize)> {
+    if let Some(scalar) = only_scalar(declared) {
+        return Some(numbers(scalar, bytes));
+    }
+    let module = Module {
+        structs: declared.structs.clone(),
+        ..Module::default()
+    };
+    let layouts = Layouts::of(&module.structs);
+    let all = Elements {
+        module: &module,
+        layouts: &layouts,
+    };
+    elements(&all, &declared.element, bytes)
 }
 
 /// The first numbers, and how many there are.

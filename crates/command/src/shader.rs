@@ -13,7 +13,7 @@ use invar_ir::text::case::{Program, RunCase};
 use invar_ir::text::data::MAX_DATA_BYTES;
 use invar_ir::{
     Const, Diagnostic, Diagnostics, Dimension, ElementType, InstKind, Kernel, Memory, Module,
-    ParamKind, Scalar, Source, StructDef, TextureFunction, TextureType, Type, text,
+    ParamKind, Scalar, Source, TextureFunction, TextureType, Type, text,
 };
 use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::options::{count, size, split, usage};
 use crate::plan::Inputs;
 use crate::read::{Asked, Read};
-use crate::{Loaded, Refusal, Verdict, files, input, metal, show};
+use crate::{Loaded, Refusal, Verdict, declared, files, input, metal, show};
 
 #[derive(Args)]
 pub struct InputsArgs {
@@ -176,7 +176,7 @@ pub fn named(file: &Path, text: String) -> String {
     }
 }
 
-fn of_kernel<'a>(entries: &'a [Entry], kernel: &str) -> impl Iterator<Item = &'a Resource> {
+pub fn of_kernel<'a>(entries: &'a [Entry], kernel: &str) -> impl Iterator<Item = &'a Resource> {
     let mut entries = entries.iter();
     let entry = entries.find(|e| e.name == kernel);
     entry.into_iter().flat_map(|e| &e.resources)
@@ -273,128 +273,8 @@ pub fn argument(
     }
 }
 
-/// A number for a variable that is one number, as a list of it. Any other data stays as it is.
-pub fn one_value(entries: &[Entry], kernel: &str, param: &str, data: String) -> String {
-    let entry = entries.iter().find(|e| e.name == kernel);
-    let mut resources = entry.into_iter().flat_map(|e| &e.resources);
-    let is_one = resources.any(|r| r.params[..] == [param] && r.length == Some(1));
-    match is_one && is_number(&data) {
-        true => format!("[{}]", data.trim()),
-        false => data,
-    }
-}
-
-fn is_number(data: &str) -> bool {
-    let data = data.trim();
-    matches!(data, "true" | "false") || data.parse::<f64>().is_ok()
-}
-
-/// Data that names the fields of one struct, `{count: 4, scale: [1, 2]}`, as a list of all its scalars; fields
-/// that it does not name are 0. A number for a buffer in constant memory is its only element. Any other data
-/// stays as it is.
-pub fn by_field(
-    module: &Module,
-    kernel: &Kernel,
-    name: &str,
-    data: String,
-) -> Result<String, Refusal> {
-    let inside = data
-        .trim()
-        .strip_prefix('{')
-        .and_then(|d| d.strip_suffix('}'));
-    let param = kernel.params.iter().find(|p| *p.name == *name);
-    if is_number(&data) && param.is_some_and(|p| matches!(p.kind, ParamKind::Constant { .. })) {
-        return Ok(format!("[{}]", data.trim()));
-    }
-    let (Some(inside), Some(param)) = (inside, param) else {
-        return Ok(data);
-    };
-    let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind else {
-        return Ok(data);
-    };
-    let mut places = Vec::new();
-    scalars(element, &module.structs, String::new(), &mut places);
-    if places.iter().any(String::is_empty) {
-        return Err(Refusal(format!(
-            "--arg {name}: its elements have no fields: write [1, 2, 3] or @file.npy, not {{...}}"
-        )));
-    }
-    let mut values = vec!["0".to_string(); places.len()];
-    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
-    for (at, c) in inside.char_indices().chain([(inside.len(), ',')]) {
-        match c {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(&inside[from..at]);
-                from = at + 1;
-            }
-            _inside => {}
-        }
-    }
-    for part in parts.into_iter().filter(|p| !p.trim().is_empty()) {
-        let refuse = |why: String| Refusal(format!("--arg {name}: {why}"));
-        let (field, value) = part
-            .split_once(':')
-            .ok_or_else(|| refuse(format!("`{}`: write FIELD: VALUE", part.trim())))?;
-        // As in JSON, a name may stand in quotes.
-        let (field, value) = (field.trim().trim_matches('"'), value.trim());
-        let list = value.strip_prefix('[').and_then(|v| v.strip_suffix(']'));
-        let given: Vec<&str> = list.map_or(vec![value], |l| l.split(',').map(str::trim).collect());
-        let is_of = |place: &String| {
-            let rest = place.strip_prefix(field);
-            rest.is_some_and(|r| r.is_empty() || r.starts_with(['[', '.']))
-        };
-        let slots: Vec<usize> = (0..places.len()).filter(|i| is_of(&places[*i])).collect();
-        if slots.is_empty() {
-            let known = places.iter().filter(|p| !p.starts_with("pad."));
-            let known: Vec<String> = known.map(|p| format!("`{p}`")).collect();
-            return Err(refuse(format!(
-                "there is no field `{field}`; there is {}",
-                known.join(", ")
-            )));
-        }
-        if slots.len() != given.len() {
-            return Err(refuse(format!(
-                "`{field}` has {}, and {} {} given",
-                count(slots.len(), "value"),
-                given.len(),
-                if given.len() == 1 { "is" } else { "are" },
-            )));
-        }
-        for (slot, value) in slots.into_iter().zip(given) {
-            values[slot] = value.to_string();
-        }
-    }
-    Ok(format!("[{}]", values.join(", ")))
-}
-
-/// The scalars of an element by name, in the order of their locations.
-fn scalars(element: &ElementType, structs: &[StructDef], name: String, out: &mut Vec<String>) {
-    match element {
-        ElementType::Value(ty) if ty.component_count() == 1 => out.push(name),
-        ElementType::Value(ty) => {
-            out.extend((0..ty.component_count()).map(|i| format!("{name}[{i}]")));
-        }
-        ElementType::Array(inner, count) => {
-            for i in 0..*count {
-                scalars(inner, structs, format!("{name}[{i}]"), out);
-            }
-        }
-        ElementType::Struct(id) => {
-            for (field, inner) in structs.get(id.0 as usize).iter().flat_map(|s| &s.fields) {
-                let inside = match &*name {
-                    "" => field.to_string(),
-                    name => format!("{name}.{field}"),
-                };
-                scalars(inner, structs, inside, out);
-            }
-        }
-    }
-}
-
 /// Whether a file is one of NumPy's, by its name.
-fn is_array_file(path: &Path) -> bool {
+pub fn is_array_file(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "npy" || e == "npz")
 }
 
@@ -629,20 +509,10 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
                 inputs.args_of_file.push((name.clone(), None));
                 continue;
             }
-            Json::Object(fields) => {
-                let mut all = Vec::new();
-                for (field, value) in fields {
-                    let mut numbers = Vec::new();
-                    flatten(value, &mut numbers).map_err(|what| {
-                        refuse(format!("`{name}.{field}`: {what} is not a number"))
-                    })?;
-                    all.push(match value {
-                        Json::Array(_) => format!("{field}: [{}]", numbers.join(", ")),
-                        _one => format!("{field}: {}", numbers.join("")),
-                    });
-                }
-                format!("{{{}}}", all.join(", "))
-            }
+            Json::Object(_) => in_words(value, 0)
+                .map_err(|what| refuse(format!("`{name}`: {what} is not a number")))?,
+            Json::Array(items) if items.iter().any(has_fields) => in_words(value, 0)
+                .map_err(|what| refuse(format!("`{name}`: {what} is not a number")))?,
             Json::Array(_) | Json::Number(_) | Json::Bool(_) => {
                 let mut numbers = Vec::new();
                 flatten(value, &mut numbers)
@@ -671,6 +541,41 @@ fn plain(value: &Json) -> String {
         Some(text) => text.to_string(),
         None => value.to_string(),
     }
+}
+
+/// Whether an element of a list is fields by name, or a list of such.
+fn has_fields(value: &Json) -> bool {
+    match value {
+        Json::Object(_) => true,
+        Json::Array(items) => items.iter().any(has_fields),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
+    }
+}
+
+/// Nested lists and fields as `--arg` has them.
+fn in_words(value: &Json, depth: u32) -> Result<String, String> {
+    if depth > declared::MAX_DEPTH {
+        return Err("what is nested so deep".to_string());
+    }
+    Ok(match value {
+        Json::Array(items) => {
+            let items = items.iter().map(|item| in_words(item, depth + 1));
+            format!("[{}]", items.collect::<Result<Vec<_>, _>>()?.join(", "))
+        }
+        Json::Object(fields) => {
+            let fields = fields.iter().map(|(field, value)| {
+                let value = in_words(value, depth + 1);
+                let at = |what: String| match what.strip_prefix('`') {
+                    Some(rest) => format!("`{field}.{rest}"),
+                    None => format!("`{field}`: {what}"),
+                };
+                Ok::<_, String>(format!("\"{field}\": {}", value.map_err(at)?))
+            });
+            format!("{{{}}}", fields.collect::<Result<Vec<_>, _>>()?.join(", "))
+        }
+        Json::Number(_) | Json::Bool(_) => value.to_string(),
+        Json::Null | Json::String(_) => return Err(value.to_string()),
+    })
 }
 
 /// The numbers of nested lists, in order.
@@ -775,6 +680,15 @@ fn how_to_fill(module: &Module, entry: &Entry) -> Map<String, Json> {
             Some(r) if r.head_bytes.is_none() => r.length.unwrap_or(1024),
             Some(_) | None => 1024,
         };
+        // A struct in constant memory is its fields, to be filled in.
+        if let Some(declared) = resource.and_then(|r| r.declared.as_ref())
+            && let ParamKind::Constant { .. } = &param.kind
+            && let ElementType::Struct(_) = declared.element
+        {
+            let fields = declared::zeros(declared);
+            all.insert(param.name.to_string(), fields);
+            continue;
+        }
         let how = match element {
             ElementType::Struct(_) if count == 1 => format!("zeros({count})"),
             // A number of its own, such as a count, is not a random one.

@@ -8,8 +8,10 @@ use std::path::Path;
 
 use invar_cache::{Cache, Key};
 use invar_ir::once::Once;
-use invar_ir::{Call, Diagnostic, Diagnostics, Rule, Severity, Span, binary};
-use invar_wgsl::{Entry, Resource};
+use invar_ir::{
+    Call, Diagnostic, Diagnostics, ElementType, Rule, Severity, Span, StructDef, binary,
+};
+use invar_wgsl::{Declared, Entry, Resource};
 use serde::{Deserialize, Serialize};
 
 use crate::Kernels;
@@ -37,6 +39,7 @@ struct ResourceForm {
     binding: Option<u32>,
     length: Option<u32>,
     params: Vec<String>,
+    declared: Option<(ElementType, Vec<StructDef>)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -145,6 +148,7 @@ impl Place {
                 binding: r.binding,
                 length: r.length,
                 params: r.params.clone(),
+                declared: r.declared.clone().map(|d| (d.element, d.structs)),
             });
             (entry.name.clone(), resources.collect())
         });
@@ -182,6 +186,9 @@ fn resource(form: ResourceForm) -> Resource {
         head_bytes: None,
         length: form.length,
         format: None,
+        declared: form
+            .declared
+            .map(|(element, structs)| Declared { element, structs }),
     }
 }
 

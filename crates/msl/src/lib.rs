@@ -4,7 +4,7 @@
 //! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]), of all
 //! kernels at once and by several threads (`shares.rs`).
 //! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
-//! these, `translate.rs` has the instructions, `addresses.rs` those on addresses as numbers, `calls.rs` Metal's own functions, `lanes.rs` the elements of
+//! these, `declared.rs` says what the source calls their elements, `translate.rs` has the instructions, `addresses.rs` those on addresses as numbers, `calls.rs` Metal's own functions, `lanes.rs` the elements of
 //! simdgroup matrices, `textures.rs` textures and samplers,
 //! `pointers.rs` argument buffers, and `flow.rs` makes `if` and
 //! `loop` of jumps (`graph.rs`). Instructions point at the source's own lines (`places.rs`) and name the calls
@@ -31,6 +31,7 @@ mod addresses;
 mod advice;
 mod calls;
 mod clang;
+mod declared;
 mod fields;
 mod flow;
 mod graph;
@@ -351,6 +352,7 @@ impl Library {
             head_bytes: None,
             length: b.length,
             format: None,
+            declared: b.declared,
         });
         let entry = Entry {
             name: name.to_string(),

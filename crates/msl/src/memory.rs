@@ -9,6 +9,9 @@ use invar_ir::{
 use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
 use smallvec::SmallVec;
 
+use invar_wgsl::Declared;
+
+use crate::declared::declared;
 use crate::fields::size;
 use crate::needed::{is_unknown, unknown};
 use crate::objects::{Root, is_handle, odd_bits, scalar_of, written_scalar};
@@ -43,6 +46,8 @@ pub(crate) struct Bound {
     pub index: Option<u32>,
     /// How many elements it has, if its type says so.
     pub length: Option<u32>,
+    /// The type of its elements as it is written, if the kernel's own are parts of it.
+    pub declared: Option<Declared>,
 }
 
 /// The operation for a position of Metal's, and whether it has three components.
@@ -170,6 +175,7 @@ impl Translator<'_> {
                 name,
                 index: None,
                 length: Some(1),
+                declared: None,
             });
         }
     }
@@ -217,6 +223,7 @@ impl Translator<'_> {
                 // Numbers are those of buffers.
                 index: None,
                 length: None,
+                declared: None,
             });
             return Ok(());
         }
@@ -248,6 +255,7 @@ impl Translator<'_> {
                 // Numbers are those of buffers.
                 index: None,
                 length: None,
+                declared: as_written(param.debug.as_ref(), scalar),
             });
             let what = What::Granules(memory);
             self.memory.insert(
@@ -302,6 +310,14 @@ impl Translator<'_> {
             name: param.name.clone(),
             index,
             length,
+            declared: as_written(
+                param.debug.as_ref(),
+                match &object.what {
+                    What::Granules(_) => object.scalar,
+                    // A byte, which no other type is.
+                    _by_field => Scalar::Bool,
+                },
+            ),
         });
         self.memory.insert(root, object);
         Ok(())
@@ -445,6 +461,7 @@ impl Translator<'_> {
         };
         let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
         *bytes > 0
+            && declared(ty).is_some()
             && !accesses.is_empty()
             && accesses.iter().all(|access| {
                 let offset = access.offset.and_then(|o| u64::try_from(o).ok());
@@ -484,7 +501,7 @@ impl Translator<'_> {
 
     fn struct_of(&mut self, name: &str, bytes: u64, fields: &[DebugField]) -> Done<ElementType> {
         let mut members: Vec<(std::sync::Arc<str>, ElementType)> = Vec::new();
-        let mut end = 0;
+        let (mut end, mut align) = (0, 1);
         let pad = |members: &mut Vec<(std::sync::Arc<str>, ElementType)>, count: u64| {
             if count > 0 {
                 let number = members.len();
@@ -515,8 +532,9 @@ impl Translator<'_> {
             };
             members.push((name.into(), element));
             end = field.offset_bytes + extent.size_bytes;
+            align = align.max(extent.align_bytes);
         }
-        if bytes > end.next_multiple_of(8) {
+        if bytes > end.next_multiple_of(align) {
             pad(&mut members, bytes - end);
         }
         if members.is_empty() {
@@ -1124,13 +1142,27 @@ fn field(ty: &DebugType, offset: u64) -> Option<(Vec<By>, Scalar)> {
     }
 }
 
-fn bytes_of(count: u64) -> ElementType {
+/// So many bytes as an element.
+pub(crate) fn bytes_of(count: u64) -> ElementType {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     ElementType::Array(ElementType::Value(Type::Scalar(Scalar::U8)).into(), count)
 }
 
+/// The type that a parameter's elements have in the source, if it is not the scalar that the kernel accesses.
+pub(crate) fn as_written(debug: Option<&DebugType>, scalar: Scalar) -> Option<Declared> {
+    let Some(DebugType::Pointer(of)) = debug else {
+        return None;
+    };
+    let all = declared(of).filter(|d| d.element != scalar.into())?;
+    let extent = all.element.extent(&all.structs)?;
+    extent
+        .size_bytes
+        .is_multiple_of(scalar.size_bytes())
+        .then_some(all)
+}
+
 /// The scalar and count of a vector of the headers, by the name of its class.
-fn vector(name: &str) -> Option<(Scalar, u32)> {
+pub(crate) fn vector(name: &str) -> Option<(Scalar, u32)> {
     let parts = name.strip_prefix("invar_vec<")?.strip_suffix('>')?;
     let mut parts = parts.split(',').map(str::trim);
     let (scalar, count) = (parts.next()?, parts.next()?.parse().ok()?);

@@ -11,7 +11,7 @@ use invar_ir::{Access, Op, Scalar};
 use invar_llvm::foreign::{DebugType, Type};
 
 use crate::fields::{Field, is_handle_type};
-use crate::memory::{Bound, Object, What};
+use crate::memory::{Bound, Object, What, as_written};
 use crate::objects::Root;
 use crate::translate::{Address, Done, Translator};
 
@@ -50,6 +50,7 @@ impl Translator<'_> {
             }
             let Field { path, of, .. } = self.objects.fields[field].clone();
             let name = format!("{}{path}", self.f.params[number].name);
+            let mut declared = None;
             if is_handle_type(&of) {
                 let what = self.declare_handle(&name, &of)?;
                 self.keep(root, what, (1, Scalar::U8));
@@ -67,6 +68,7 @@ impl Translator<'_> {
                     (_, true) => Access::ReadWrite,
                     (_, false) => Access::Read,
                 };
+                declared = as_written(Some(&debug), scalar);
                 let memory = self.k.buffer(&name, access, scalar);
                 self.keep(root, What::Granules(memory), (granule_bytes, scalar));
             }
@@ -74,6 +76,7 @@ impl Translator<'_> {
                 name,
                 index: None,
                 length: None,
+                declared,
             });
         }
         Ok(())

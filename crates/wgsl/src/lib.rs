@@ -14,7 +14,8 @@ use std::collections::HashSet;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{
-    Const, Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span, verify,
+    Const, Diagnostic, Diagnostics, ElementType, Kernel, Module, Param, ParamKind, Rule, Source,
+    Span, StructDef, verify,
 };
 use invar_texture::PixelFormat;
 use naga::front::wgsl::{Frontend, Options, ParseError};
@@ -88,6 +89,17 @@ pub struct Resource {
     pub length: Option<u32>,
     /// Of a storage texture, the format that its type demands.
     pub format: Option<PixelFormat>,
+    /// The type that the source gives its elements, where those of the kernel's parameter are parts of it.
+    pub declared: Option<Declared>,
+}
+
+/// An element type, and the structs in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// What one element is.
+    pub element: ElementType,
+    /// The structs that it names.
+    pub structs: Vec<StructDef>,
 }
 
 /// A compute entry point.
@@ -145,6 +157,7 @@ pub fn entries(module: &Module) -> Vec<Entry> {
                 head_bytes: None,
                 length: None,
                 format: None,
+                declared: None,
             });
         }
         resources.sort_by_key(|r| (r.group, r.binding));

@@ -142,6 +142,7 @@ impl Translator<'_> {
             head_bytes: None,
             length: None,
             format,
+            declared: None,
         });
     }
 

@@ -718,6 +718,7 @@ impl<'a> Translator<'a> {
             head_bytes: None,
             length: None,
             format: None,
+            declared: None,
         };
         let dynamic = |m: &naga::StructMember| {
             matches!(

@@ -98,3 +98,136 @@ fn what_is_refused_is_left_out_of_a_file() {
         "{err}"
     );
 }
+
+const TYPES: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+struct Layer { device const float *w; uint n; };
+struct Net { Layer layers[2]; float scale; };
+struct Inner { float x; uint k; };
+struct Many { uint n; bool negative; float3 way; float w[3]; Inner in[2]; };
+struct Pair { ushort key; uchar pad_, value; };
+kernel void fields(constant Many &p [[buffer(0)]], device float *y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    y[i] = p.w[i % 3] + p.way.z + (p.negative ? 100 : 0) + p.in[i & 1].k;
+}
+kernel void nested(constant Net &net [[buffer(0)]], device float *y [[buffer(1)]]) {
+    y[0] = net.layers[0].n; y[1] = net.layers[1].n; y[2] = net.scale; y[3] = net.layers[1].w[0];
+}
+kernel void sizes(constant int3 &size [[buffer(0)]], constant bool &odd [[buffer(1)]], device int *y [[buffer(2)]]) {
+    y[0] = size.x; y[1] = size.y; y[2] = size.z; y[3] = odd;
+}
+kernel void halves(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    if (i % 2 == 0) y[i] += i; else ((device half *)y)[2 * i] = half(i);
+}
+kernel void pairs(device Pair *d [[buffer(0)]], threadgroup Pair *s [[threadgroup(0)]],
+                  uint i [[thread_position_in_threadgroup]]) {
+    s[i] = d[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    d[i].key = s[63 - i].key + s[i].value;
+}
+";
+
+/// Data is written in the types of the source, however the kernel accesses it.
+#[test]
+fn data_has_the_types_of_the_source() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("types.metal", TYPES);
+    let run = |kernel: &str, threads: &str, args: &[&str]| {
+        let sizes = ["--grid", threads, "--threadgroup", threads];
+        let head = ["run", text(&file), "--kernel", kernel];
+        let args = args.iter().flat_map(|arg| ["--arg", arg]);
+        let all: Vec<&str> = head.into_iter().chain(sizes).chain(args).collect();
+        expect(0, &all).0
+    };
+    let p =
+        "{n: 3, negative: true, way: [0, 0, 10], w: [1, 2, 3], in: [{k: 1000}, {x: 5, k: 2000}]}";
+    let out = run("fields", "3", &[&format!("p={p}"), "y=zeros(3)"]);
+    assert!(out.contains("y = [1111.0, 2112.0, 1113.0]"), "{out}");
+    let out = run(
+        "nested",
+        "1",
+        &[
+            "net={layers: [{n: 16}, {n: 32}], scale: 0.5}",
+            "net.layers.1.w=[7]",
+            "y=zeros(4)",
+        ],
+    );
+    assert!(out.contains("y = [16.0, 32.0, 0.5, 7.0]"), "{out}");
+    let out = run(
+        "sizes",
+        "1",
+        &["size=[64, 96, 48]", "odd=true", "y=zeros(4)"],
+    );
+    assert!(out.contains("y = [64, 96, 48, 1]"), "{out}");
+    let out = run("halves", "4", &["y=iota(4)"]);
+    assert!(out.contains("y = [0, 15360, 4, 16896]"), "{out}");
+    let args = ["d=zeros(64)", "s=length(64)"].map(|arg| ["--arg", arg]);
+    let head = ["check", text(&file), "--kernel", "pairs", "--grid", "64"];
+    let head = head.into_iter().chain(["--threadgroup", "64"]);
+    let all: Vec<&str> = head.chain(args.concat()).collect();
+    let (out, _) = expect(0, &all);
+    assert!(out.starts_with("clean @pairs"), "{out}");
+}
+
+/// What a host has in memory is what the kernel reads, also where a struct ends in padding.
+#[test]
+fn bytes_of_a_host_are_those_of_the_source() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("types.metal", TYPES);
+    let mut bytes = [0_u8; 40];
+    for (at, word) in [(8, 16), (24, 32), (32, 0.5_f32.to_bits())] {
+        bytes[at..at + 4].copy_from_slice(&u32::to_le_bytes(word));
+    }
+    let host = folder.file("net.bin", "");
+    std::fs::write(&host, bytes).expect("written");
+    let net = format!("net=@{}", text(&host));
+    let args = [&*net, "net.layers.1.w=[7]", "y=zeros(4)"].map(|arg| ["--arg", arg]);
+    let head = ["run", text(&file), "--kernel", "nested", "--grid", "1"];
+    let head = head.into_iter().chain(["--threadgroup", "1"]);
+    let (out, _) = expect(0, &head.chain(args.concat()).collect::<Vec<_>>());
+    assert!(out.contains("y = [16.0, 32.0, 0.5, 7.0]"), "{out}");
+}
+
+/// A form names the fields to fill in, and takes objects in objects.
+#[test]
+fn forms_have_fields() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("types.metal", TYPES);
+    let (form, _) = expect(0, &["inputs", text(&file), "--kernel", "fields"]);
+    for field in ["\"n\": 0", "\"negative\": false", "\"way\"", "\"k\": 0"] {
+        assert!(form.contains(field), "{form}");
+    }
+    let form = "{\"entry\": \"fields\", \"grid\": [3], \"threadgroup\": [3], \"args\": {\"y\": \"zeros(3)\",
+        \"p\": {\"negative\": true, \"way\": [0, 0, 10], \"w\": [1, 2, 3], \"in\": [{\"k\": 1000}, {\"k\": 2000}]}}}";
+    let form = folder.file("fields.json", form);
+    let (out, _) = expect(0, &["run", text(&file), "--inputs", text(&form)]);
+    assert!(out.contains("y = [1111.0, 2112.0, 1113.0]"), "{out}");
+    let args = ["--grid", "3", "--threadgroup", "3", "--arg", "y=zeros(3)"];
+    let wrong = [
+        (
+            "p={m: 3}",
+            "there is no field `m`; there is `n`, `negative`, `way`, `w[0]`",
+        ),
+        (
+            "p={in: [{k: 1}, {j: 1}]}",
+            "there is no field `j` in `in[1]`; there is `x`, `k`",
+        ),
+        ("p={w: [1, 2]}", "`w` has 3 values, and 2 are given"),
+        ("p={n 3}", "`n 3`: write FIELD: VALUE"),
+        ("p=[{n: 3}", "does not end with its bracket"),
+    ];
+    for (arg, why) in wrong {
+        let head = ["run", text(&file), "--kernel", "fields", "--arg", arg];
+        let (_, err) = expect(2, &[&head[..], &args[..]].concat());
+        assert!(err.contains(why), "{arg}: {err}");
+    }
+}

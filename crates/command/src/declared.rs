@@ -1,0 +1,572 @@
+//! Data for variables by the types that a source gives their elements: fields by name, vectors of 3, numbers of
+//! elements that a kernel accesses in parts.
+
+use std::path::Path;
+
+use invar_ir::text::case::{Expr, ExprKind, Literal, RunCase};
+use invar_ir::text::data::evaluate;
+use invar_ir::{
+    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Scalar, StructDef, Type,
+};
+use invar_wgsl::{Declared, Entry, Resource};
+use serde_json::{Map, Value as Json, json};
+
+use crate::options::count;
+use crate::{Refusal, npy, shader};
+
+/// Lists in lists deeper than this are not read.
+pub const MAX_DEPTH: u32 = 32;
+
+/// At most so many fields are named in a sentence.
+const LISTED: usize = 24;
+
+fn resource<'a>(entries: &'a [Entry], kernel: &str, param: &str) -> Option<&'a Resource> {
+    let mut resources = shader::of_kernel(entries, kernel);
+    resources.find(|r| r.params[..] == [param])
+}
+
+/// The type that a source gives the elements of a parameter, where those of the parameter are parts of it.
+pub fn of_param<'a>(entries: &'a [Entry], kernel: &str, param: &str) -> Option<&'a Declared> {
+    resource(entries, kernel, param)?.declared.as_ref()
+}
+
+/// The scalar that all of a type is made of, if it has no gaps.
+pub fn only_scalar(declared: &Declared) -> Option<Scalar> {
+    let types = Types(&declared.structs);
+    let (mut slots, mut at) = (Vec::new(), 0);
+    types.slots(&declared.element, &mut at, &mut slots);
+    let places = declared.element.locations(&declared.structs);
+    let (_, first) = *places.first()?;
+    let is_whole = slots.len() == places.len() && places.iter().all(|(_, s)| *s == first);
+    is_whole.then_some(first)
+}
+
+fn is_number(data: &str) -> bool {
+    let data = data.trim();
+    matches!(data, "true" | "false") || data.parse::<f64>().is_ok()
+}
+
+fn is_padding(name: &str) -> bool {
+    name.starts_with("pad.")
+}
+
+// ---- what options say ----
+
+/// Data of one `--arg` as a list of the scalars of whole elements, where it names fields, `{count: 4, scale: [1, 2]}`,
+/// or leaves out what nobody writes; fields that it does not name are 0. A number for what is one number is a list
+/// of it. Any other data stays as it is.
+pub fn by_field(
+    module: &Module,
+    kernel: &Kernel,
+    entries: &[Entry],
+    name: &str,
+    data: String,
+) -> Result<String, Refusal> {
+    let param = kernel.params.iter().find(|p| *p.name == *name);
+    let resource = resource(entries, &kernel.name, name);
+    let is_one = resource.is_some_and(|r| r.length == Some(1));
+    let is_constant = param.is_some_and(|p| matches!(p.kind, ParamKind::Constant { .. }));
+    if is_number(&data) && (is_one || is_constant) {
+        return Ok(format!("[{}]", data.trim()));
+    }
+    let Some(ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) =
+        param.map(|p| &p.kind)
+    else {
+        return Ok(data);
+    };
+    let declared = resource.and_then(|r| r.declared.as_ref());
+    let (element, structs) = match declared {
+        Some(declared) => (&declared.element, &declared.structs),
+        None => (element, &module.structs),
+    };
+    let types = Types(structs);
+    let begun = data.trim_start();
+    let is_plain = match declared {
+        Some(declared) => only_scalar(declared).is_some(),
+        None => true,
+    };
+    let is_list = begun.starts_with('[');
+    if !begun.starts_with('{') && !(is_list && (data.contains('{') || !is_plain)) {
+        return Ok(data);
+    }
+    let refuse = |why: String| Refusal(format!("--arg {name}: {why}"));
+    if data.contains('{') && !types.has_fields(element) {
+        return Err(refuse(
+            "its elements have no fields: write [1, 2, 3] or @file.npy, not {...}".to_string(),
+        ));
+    }
+    let list = match value(&data, 0).map_err(refuse)? {
+        Value::List(items) => types.elements(element, items),
+        one => types.elements(element, vec![one]),
+    };
+    Ok(format!("[{}]", list.map_err(refuse)?.join(", ")))
+}
+
+/// Data as it is written.
+enum Value<'a> {
+    Plain(&'a str),
+    List(Vec<Value<'a>>),
+    Fields(Vec<(&'a str, Value<'a>)>),
+}
+
+impl<'a> Value<'a> {
+    /// The scalars of nested lists in order; `None` if there are fields.
+    fn plain(&self) -> Option<Vec<&'a str>> {
+        match self {
+            Value::Plain(text) => Some(vec![text]),
+            Value::List(items) => {
+                let items: Option<Vec<_>> = items.iter().map(Value::plain).collect();
+                Some(items?.concat())
+            }
+            Value::Fields(_) => None,
+        }
+    }
+}
+
+fn value(text: &str, depth: u32) -> Result<Value<'_>, String> {
+    let text = text.trim();
+    if depth > MAX_DEPTH {
+        return Err("lists are nested too deep".to_string());
+    }
+    if let Some(inside) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
+        let items = parts(inside).into_iter().map(|part| value(part, depth + 1));
+        return Ok(Value::List(items.collect::<Result<_, _>>()?));
+    }
+    if let Some(inside) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
+        let fields = parts(inside).into_iter().map(|part| {
+            let (field, of) = part
+                .split_once(':')
+                .ok_or_else(|| format!("`{}`: write FIELD: VALUE", part.trim()))?;
+            // As in JSON, a name may stand in quotes.
+            Ok::<_, String>((field.trim().trim_matches('"'), value(of, depth + 1)?))
+        });
+        return Ok(Value::Fields(fields.collect::<Result<_, _>>()?));
+    }
+    match text.starts_with(['[', '{']) {
+        true => Err(format!("`{text}` does not end with its bracket")),
+        false => Ok(Value::Plain(text)),
+    }
+}
+
+/// What stands between the commas outside of brackets.
+fn parts(inside: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut all) = (0, 0, Vec::new());
+    for (at, c) in inside.char_indices().chain([(inside.len(), ',')]) {
+        match c {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            ',' if depth == 0 || at == inside.len() => {
+                all.push(&inside[from..at]);
+                from = at + 1;
+            }
+            _inside => {}
+        }
+    }
+    all.retain(|part| !part.trim().is_empty());
+    all
+}
+
+struct Types<'a>(&'a [StructDef]);
+
+impl Types<'_> {
+    fn fields<'t>(&'t self, element: &ElementType) -> &'t [(std::sync::Arc<str>, ElementType)] {
+        match element {
+            ElementType::Struct(id) => self
+                .0
+                .get(id.0 as usize)
+                .map_or(&[][..], |def| &def.fields[..]),
+            ElementType::Value(_) | ElementType::Array(..) => &[],
+        }
+    }
+
+    /// Whether it is a vector of 3 in the place of 4, which nobody writes as a struct.
+    fn is_of_three(&self, element: &ElementType) -> bool {
+        match element {
+            ElementType::Struct(id) => {
+                let def = self.0.get(id.0 as usize);
+                def.is_some_and(|def| def.name.starts_with("vec3."))
+            }
+            ElementType::Value(_) | ElementType::Array(..) => false,
+        }
+    }
+
+    fn has_fields(&self, element: &ElementType) -> bool {
+        match element {
+            ElementType::Array(inner, _) => self.has_fields(inner),
+            other => !self.fields(other).is_empty() && !self.is_of_three(other),
+        }
+    }
+
+    fn scalars(&self, element: &ElementType) -> usize {
+        let extent = element.extent(self.0);
+        extent.map_or(0, |e| {
+            usize::try_from(e.location_count).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// The numbers of the scalars that are not padding.
+    fn slots(&self, element: &ElementType, at: &mut usize, out: &mut Vec<usize>) {
+        match element {
+            ElementType::Value(_) => {
+                let count = self.scalars(element);
+                out.extend(*at..*at + count);
+                *at += count;
+            }
+            ElementType::Array(inner, count) => {
+                for _ in 0..*count {
+                    self.slots(inner, at, out);
+                }
+            }
+            ElementType::Struct(_) => {
+                let is_of_three = self.is_of_three(element);
+                for (name, inner) in self.fields(element) {
+                    match is_padding(name) || is_of_three && &**name == "pad" {
+                        true => *at += self.scalars(inner),
+                        false => self.slots(inner, at, out),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The scalars of whole elements.
+    fn elements(&self, element: &ElementType, items: Vec<Value>) -> Result<Vec<String>, String> {
+        let (all, mut slots) = (self.scalars(element), Vec::new());
+        self.slots(element, &mut 0, &mut slots);
+        let mut out = Vec::new();
+        let is_plain = items.iter().all(|i| matches!(i, Value::Plain(_)));
+        if is_plain {
+            if slots.is_empty() || !items.len().is_multiple_of(slots.len()) {
+                return Err(format!(
+                    "a list of {} scalars is not a whole number of elements, of {} scalars each",
+                    items.len(),
+                    slots.len()
+                ));
+            }
+            let texts: Vec<&str> = items.iter().filter_map(Value::plain).flatten().collect();
+            for one in texts.chunks(slots.len()) {
+                let from = out.len();
+                out.resize(from + all, "0".to_string());
+                for (slot, text) in slots.iter().zip(one) {
+                    out[from + slot] = (*text).to_string();
+                }
+            }
+            return Ok(out);
+        }
+        for item in items {
+            let from = out.len();
+            out.resize(from + all, "0".to_string());
+            self.put(element, &item, "", &mut out[from..])?;
+        }
+        Ok(out)
+    }
+
+    /// Puts a value where an element has its scalars.
+    fn put(
+        &self,
+        element: &ElementType,
+        value: &Value,
+        what: &str,
+        out: &mut [String],
+    ) -> Result<(), String> {
+        match (element, value) {
+            (_, Value::Fields(fields)) if self.has_fields(element) => {
+                for (field, value) in fields {
+                    let (inner, from) = self
+                        .find(element, field)
+                        .ok_or_else(|| self.no_field(element, what, field))?;
+                    let whole = match what {
+                        "" => (*field).to_string(),
+                        what => format!("{what}.{field}"),
+                    };
+                    let to = from + self.scalars(inner);
+                    self.put(inner, value, &whole, &mut out[from..to])?;
+                }
+                return Ok(());
+            }
+            (ElementType::Array(inner, count), Value::List(items))
+                if items.len() == *count as usize =>
+            {
+                let size = self.scalars(inner);
+                for (at, item) in items.iter().enumerate() {
+                    let whole = format!("{what}[{at}]");
+                    self.put(inner, item, &whole, &mut out[at * size..(at + 1) * size])?;
+                }
+                return Ok(());
+            }
+            _flat => {}
+        }
+        let mut slots = Vec::new();
+        self.slots(element, &mut 0, &mut slots);
+        let Some(given) = value.plain() else {
+            return Err(match value {
+                Value::Fields(_) => format!("`{what}` has no fields"),
+                _list => format!("`{what}` has another number of elements than the list"),
+            });
+        };
+        if slots.len() != given.len() {
+            return Err(format!(
+                "`{what}` has {}, and {} {} given",
+                count(slots.len(), "value"),
+                given.len(),
+                if given.len() == 1 { "is" } else { "are" },
+            ));
+        }
+        for (slot, text) in slots.into_iter().zip(given) {
+            out[slot] = text.to_string();
+        }
+        Ok(())
+    }
+
+    /// A field by its name or by the way to it, `layers[1].n`, and the scalars before it.
+    fn find<'t>(
+        &'t self,
+        element: &'t ElementType,
+        path: &str,
+    ) -> Option<(&'t ElementType, usize)> {
+        let mut before = 0;
+        for (name, inner) in self.fields(element) {
+            if let Some(rest) = path.strip_prefix(&**name) {
+                if rest.is_empty() {
+                    return Some((inner, before));
+                }
+                let (mut inner, mut rest) = (inner, rest);
+                while let (ElementType::Array(of, length), Some(index)) =
+                    (inner, rest.strip_prefix('['))
+                {
+                    let (index, behind) = index.split_once(']')?;
+                    let index: usize = index.trim().parse().ok()?;
+                    if index >= *length as usize {
+                        return None;
+                    }
+                    before += index * self.scalars(of);
+                    (inner, rest) = (of, behind);
+                }
+                match rest.strip_prefix('.') {
+                    _ if rest.is_empty() => return Some((inner, before)),
+                    Some(rest) => {
+                        let (found, more) = self.find(inner, rest)?;
+                        return Some((found, before + more));
+                    }
+                    None => {}
+                }
+            }
+            before += self.scalars(inner);
+        }
+        None
+    }
+
+    fn no_field(&self, element: &ElementType, of: &str, field: &str) -> String {
+        let (mut known, within) = (
+            Vec::new(),
+            match of {
+                "" => String::new(),
+                of => format!(" in `{of}`"),
+            },
+        );
+        self.names(element, String::new(), &mut known);
+        let more = match known.len().checked_sub(LISTED) {
+            None | Some(0) => String::new(),
+            Some(more) => format!(" and {more} more"),
+        };
+        known.truncate(LISTED);
+        let known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
+        format!(
+            "there is no field `{field}`{within}; there is {}{more}",
+            known.join(", ")
+        )
+    }
+
+    /// The names of what an element has.
+    fn names(&self, element: &ElementType, name: String, out: &mut Vec<String>) {
+        match element {
+            ElementType::Value(ty) if ty.component_count() == 1 => out.push(name),
+            ElementType::Value(ty) => {
+                out.extend((0..ty.component_count()).map(|i| format!("{name}[{i}]")));
+            }
+            ElementType::Array(inner, count) => {
+                for i in 0..*count {
+                    self.names(inner, format!("{name}[{i}]"), out);
+                }
+            }
+            ElementType::Struct(_) if self.is_of_three(element) => out.push(name),
+            ElementType::Struct(_) => {
+                for (field, inner) in self.fields(element) {
+                    let inside = match &*name {
+                        "" => field.to_string(),
+                        name => format!("{name}.{field}"),
+                    };
+                    if !is_padding(field) {
+                        self.names(inner, inside, out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// An element of zeros, to be filled in.
+    fn zeros(&self, element: &ElementType) -> Json {
+        match element {
+            ElementType::Value(ty) => match (ty, ty.scalar()) {
+                (Type::Scalar(Scalar::Bool), _) => json!(false),
+                (_, Some(_)) if ty.component_count() > 1 => {
+                    json!(vec![0; ty.component_count() as usize])
+                }
+                _number => json!(0),
+            },
+            ElementType::Array(inner, length) => {
+                let all = (0..*length).map(|_| self.zeros(inner));
+                Json::Array(all.collect())
+            }
+            ElementType::Struct(_) => {
+                let fields = self.fields(element).iter();
+                let mut fields = fields.filter(|(name, _)| !is_padding(name));
+                if self.is_of_three(element) {
+                    return fields.next().map_or(Json::Null, |(_, v)| self.zeros(v));
+                }
+                // An array that is long is zeros as it stands.
+                let fields = fields.filter(|(_, inner)| self.scalars(inner) <= SHOWN);
+                let fields = fields.map(|(name, inner)| (name.to_string(), self.zeros(inner)));
+                Json::Object(fields.collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+/// Arrays of more scalars are left out of a form.
+const SHOWN: usize = 64;
+
+/// An element of zeros by its fields.
+pub fn zeros(declared: &Declared) -> Json {
+    Types(&declared.structs).zeros(&declared.element)
+}
+
+// ---- what runs get ----
+
+/// Bytes that stand for what runs say, by the names of files that there are not.
+#[derive(Default)]
+pub struct Given(Vec<Vec<u8>>);
+
+impl Given {
+    /// What an expression of [`Given::fill`] stands for.
+    pub fn read(&self, name: &str) -> Option<&[u8]> {
+        let number: usize = name.strip_prefix(SIGN)?.parse().ok()?;
+        Some(self.0.get(number)?)
+    }
+
+    /// Makes bytes of what runs give and expect where the source's types are other than the kernel's, and counts in
+    /// the kernel's elements.
+    pub fn fill(
+        &mut self,
+        module: &Module,
+        entries: &[Entry],
+        folder: &Path,
+        case: &mut RunCase,
+    ) -> Result<(), Diagnostics> {
+        let Some(kernel) = module.kernel(&case.kernel.name) else {
+            return Ok(());
+        };
+        let args = case.args.iter_mut().map(|(name, expr)| (&*name, expr));
+        let expects = case.expects.iter_mut();
+        let expects = expects.map(|expect| (&expect.param, &mut expect.value));
+        for (name, expr) in args.chain(expects) {
+            let Some(declared) = of_param(entries, &kernel.name, &name.name) else {
+                continue;
+            };
+            let param = kernel.params.iter().find(|p| *p.name == *name.name);
+            let Some(
+                ParamKind::Buffer { element, .. }
+                | ParamKind::Constant { element }
+                | ParamKind::Threadgroup { element },
+            ) = param.map(|p| &p.kind)
+            else {
+                continue;
+            };
+            let size = |element: &ElementType, structs: &[StructDef]| {
+                element.extent(structs).map_or(1, |e| e.size_bytes.max(1))
+            };
+            // Of one type they are numbers on both sides.
+            if only_scalar(declared).is_some_and(|scalar| *element == scalar.into()) {
+                continue;
+            }
+            let own = size(element, &module.structs);
+            let ratio = size(&declared.element, &declared.structs) / own;
+            self.one(declared, expr, ratio, folder)
+                .map_err(|error| Diagnostics(vec![error]))?;
+        }
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        declared: &Declared,
+        expr: &mut Expr,
+        ratio: u64,
+        folder: &Path,
+    ) -> Result<(), Diagnostic> {
+        let bytes = match &mut expr.kind {
+            ExprKind::Length(number) => {
+                *number = number.saturating_mul(ratio);
+                return Ok(());
+            }
+            ExprKind::Zeros(number) if only_scalar(declared).is_some() => {
+                *number = number.saturating_mul(ratio);
+                return Ok(());
+            }
+            ExprKind::File(name) => {
+                let path = folder.join(&**name);
+                // Other bytes are those of the kernel's own elements.
+                match shader::is_array_file(&path).then(|| npy::read(&path)) {
+                    Some(Ok(array)) if Some(array.scalar) == only_scalar(declared) => array.bytes,
+                    Some(_) | None => return Ok(()),
+                }
+            }
+            ExprKind::List(items) => {
+                let (types, mut slots) = (Types(&declared.structs), Vec::new());
+                types.slots(&declared.element, &mut 0, &mut slots);
+                let all = types.scalars(&declared.element);
+                if all == 0 || slots.is_empty() {
+                    return Ok(());
+                }
+                if !items.len().is_multiple_of(all) {
+                    if !items.len().is_multiple_of(slots.len()) {
+                        // They are those that the kernel accesses.
+                        return Ok(());
+                    }
+                    let zero = Literal {
+                        text: "0".to_string(),
+                        span: expr.span,
+                    };
+                    let mut whole = vec![zero; items.len() / slots.len() * all];
+                    for (number, item) in items.drain(..).enumerate() {
+                        let (element, slot) = (number / slots.len(), number % slots.len());
+                        whole[element * all + slots[slot]] = item;
+                    }
+                    *items = whole;
+                }
+                written(declared, expr)?
+            }
+            ExprKind::Scalar(_)
+            | ExprKind::Random { .. }
+            | ExprKind::Zeros(_)
+            | ExprKind::Fill { .. }
+            | ExprKind::Iota(_) => written(declared, expr)?,
+            ExprKind::Rev(_)
+            | ExprKind::Sampler(_)
+            | ExprKind::Reference
+            | ExprKind::Texture { .. } => return Ok(()),
+        };
+        expr.kind = ExprKind::File(format!("{SIGN}{}", self.0.len()));
+        self.0.push(bytes);
+        Ok(())
+    }
+}
+
+/// The bytes of data that is no file.
+fn written(declared: &Declared, expr: &Expr) -> Result<Vec<u8>, Diagnostic> {
+    let Declared { element, structs } = declared;
+    evaluate(expr, element, structs, &mut |_, _| Err(String::new()))
+}
+
+/// What no name of a file begins with.
+const SIGN: char = '\0';
