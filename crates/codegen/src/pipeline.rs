@@ -14,7 +14,7 @@ use invar_ir::{Const, Diagnostics, Module, Op, Type};
 use crate::analysis::ranges::Known;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 use crate::passes::rows::{self, fix_scalars};
-use crate::passes::{self, PassOptions, copies, print};
+use crate::passes::{self, PassOptions, copies, narrow_indices, print};
 use crate::wide_indices::legalize;
 
 /// A step of the way down.
@@ -40,6 +40,8 @@ pub enum Step {
     Rows,
     /// 64-bit indices of what is accessed many elements at a time fit where the target adds to them.
     LegalizeWideIndices,
+    /// 64-bit indices that are computed from smaller integers are computed in 32 bits.
+    NarrowIndices,
     /// Copies become loops of loads and stores.
     Copies,
     /// Functions become their definitions (A10), but for those that the target has itself.
@@ -94,6 +96,7 @@ pub const WGSL: &[Step] = &[
     Step::CoarsenThreads,
     Step::Rows,
     Step::LegalizeWideIndices,
+    Step::NarrowIndices,
     Step::Expand,
 ];
 
@@ -138,6 +141,7 @@ impl Step {
             Step::CoarsenThreads => "coarsen-threads",
             Step::Rows => "rows",
             Step::LegalizeWideIndices => "legalize-wide-indices",
+            Step::NarrowIndices => "narrow-indices",
             Step::Copies => "copies",
             Step::Expand => "expand",
             Step::Strides => "strides",
@@ -257,6 +261,18 @@ impl<'a> Lowering<'a> {
             }
             Step::LegalizeWideIndices if self.int64 => legalize(module, 0),
             Step::LegalizeWideIndices => Ok(module),
+            Step::NarrowIndices => {
+                let known = Known {
+                    threadgroup_size: Some(self.threadgroup_size),
+                    threads: None,
+                };
+                let has_any = narrow_indices::run(&mut module.kernels[0], &known);
+                module.kernels[0].renumber();
+                match has_any {
+                    true => passes(module, &["dead"]),
+                    false => Ok(module),
+                }
+            }
             Step::Copies => copies::expand(module),
             Step::Expand => expand(module, &|op, _, types| (self.keeps)(op, types)),
             Step::Strides => passes(module, &["strides"]),

@@ -31,6 +31,7 @@ mod invariant;
 mod last_rounds;
 mod lines;
 mod narrow;
+pub(crate) mod narrow_indices;
 mod options;
 pub mod print;
 mod promote;
@@ -52,6 +53,7 @@ use std::time::{Duration, Instant};
 use invar_ir::room::{PASSES_BYTES, with_room};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Rule, Span, verify};
 
+use crate::analysis::ranges::Known;
 use count_loops::Wrapping;
 pub use options::PassOptions;
 
@@ -135,6 +137,12 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "narrow",
         run: |_, kernel, _| narrow::run(kernel),
+    },
+    Pass {
+        name: "narrow-indices",
+        run: |_, kernel, _| {
+            narrow_indices::run(kernel, &Known::default());
+        },
     },
     Pass {
         name: "trees",

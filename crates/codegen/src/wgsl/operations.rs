@@ -619,6 +619,11 @@ impl Writer<'_> {
         if whole(source) && whole(target) {
             return format!("bitcast<{}>({text})", wgsl_type(to));
         }
+        // Both are converted modulo 2^64.
+        let long = |s: Scalar| matches!(s, Scalar::I64 | Scalar::U64);
+        if long(source) && long(target) {
+            return format!("{}({text})", wgsl_type(to));
+        }
         // Words, lowest first; then the parts of words.
         let mut words: Vec<String> = Vec::new();
         let mut filled = 0;

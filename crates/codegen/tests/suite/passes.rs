@@ -113,6 +113,17 @@ fn every_run_case_leaves_the_same_bytes() {
 }
 
 #[test]
+fn every_run_case_leaves_the_same_bytes_with_indices_of_32_bits() {
+    let mut target = |module: &_, kernel: &str, dispatch: &_, args: &mut [_]| {
+        let passes = ["narrow-indices", "dead"];
+        optimised(&passes, false, module, kernel, dispatch, args)
+    };
+    let summary = file_tests(&mut target, &folder("run"), &FileOptions::default());
+    let summary = summary.expect("the folder");
+    assert!(summary.failures.is_empty(), "{summary}");
+}
+
+#[test]
 fn random_kernels_leave_the_same_bytes_after_the_pipeline() {
     let mut target = |module: &_, kernel: &str, dispatch: &_, args: &mut [_]| {
         optimised(OPTIMISATION, false, module, kernel, dispatch, args)
