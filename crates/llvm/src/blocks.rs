@@ -76,7 +76,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let count = self.shape.parts() as usize;
         let is_far = |u: usize| match t.index.part(0, u) {
             Part::Vector(_) => true,
-            Part::Affine { stride, .. } => stride != 1 && self.spread(t, u, 0).is_none(),
+            Part::Affine { stride, .. } => {
+                let apart = stride != 1 && self.spread(t, u, 0).is_none();
+                apart || self.has_quarters(t, block, stride)
+            }
             Part::Scalar(_) => false,
         };
         if !(0..count).all(is_far) {
@@ -114,6 +117,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     ) -> HashMap<u32, Part<'c>> {
         let e = &self.e;
         let lanes = self.lane_pointers(t, u);
+        if let Part::Affine { stride, .. } = t.index.part(0, u)
+            && self.has_quarters(t, block, stride)
+        {
+            return self.quarters(t, lanes[0], block, own);
+        }
         let most = block.span().min(self.shape.width);
         let square = 1 << most.ilog2();
         let mut found = HashMap::new();
@@ -145,6 +153,25 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             lanes.iter().for_each(|lane| self.prefetch_along(*lane));
         }
         found
+    }
+
+    /// Whether the lanes' blocks lie side by side and are best taken apart together.
+    fn has_quarters(&self, t: &Target<'c>, block: &Block<'k>, stride: i64) -> bool {
+        let (width, span) = (self.shape.width, block.span());
+        is_side_by_side(stride, span) && self.e.has_quarters(t.scalar, width, span)
+    }
+
+    /// The elements of blocks that lie side by side, from where the first lane's access at the distance `own` is.
+    fn quarters(
+        &self,
+        t: &Target<'c>,
+        first: PointerValue<'c>,
+        block: &Block<'k>,
+        own: u32,
+    ) -> HashMap<u32, Part<'c>> {
+        let from = (self.e).byte_offset(first, self.bytes_between(t, own, 0));
+        let columns = self.read_quarters(t, from).into_iter();
+        (0..block.span()).zip(columns.map(Part::Vector)).collect()
     }
 
     fn settled_columns(
@@ -320,12 +347,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if let Part::Affine { stride, .. } = t.index.part(0, u)
             && is_side_by_side(stride, span)
         {
-            let poison = columns[0].get_type().get_poison();
-            columns.resize(span.next_power_of_two() as usize, poison);
-            let order = (0..width).flat_map(|lane| (0..span).map(move |at| at * width + lane));
-            let all = e.lanes_of(e.join(&columns), None, order);
             let to = e.byte_offset(lanes[0], self.bytes_between(t, own, 0));
-            e.store(all.into(), to, align);
+            e.write_together(t.scalar, &columns, |bytes, vector| {
+                e.store(vector.into(), e.byte_offset(to, e.i64(bytes)), align);
+            });
             return;
         }
         let mut first = 0;

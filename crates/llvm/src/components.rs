@@ -102,27 +102,23 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// The components of part `u`'s lanes as they lie in memory side by side, those of lane 0 first.
-    pub fn side_by_side(
+    /// Writes the components of part `u`'s lanes as they lie in memory side by side, those of lane 0 first: `write` stores a
+    /// vector so many bytes behind the first.
+    pub fn write_side_by_side(
         &self,
         scalar: Scalar,
         count: u32,
         value: &Parts<'c>,
         u: usize,
-    ) -> VectorValue<'c> {
-        let (e, width) = (&self.e, self.shape.width);
+        write: impl FnMut(u64, VectorValue<'c>),
+    ) {
+        let e = &self.e;
         let component = |c: u32| {
-            let vector = e.vector(value.part(c as usize, u), width);
+            let vector = e.vector(value.part(c as usize, u), self.shape.width);
             e.in_memory(scalar, vector.into()).into_vector_value()
         };
-        // Component after component, then lane after lane.
-        let pair = |c: u32| {
-            let second = (c + 1 < count).then(|| component(c + 1));
-            e.lanes_of(component(c), second, 0..2 * width)
-        };
-        let second = (count > 2).then(|| pair(2));
-        let order = (0..width).flat_map(|lane| (0..count).map(move |c| c * width + lane));
-        e.lanes_of(pair(0), second, order)
+        let components: Vec<_> = (0..count).map(component).collect();
+        e.write_together(scalar, &components, write);
     }
 
     pub fn equals(&self, scalar: Scalar, index: &Parts<'c>, k: u64) -> Parts<'c> {

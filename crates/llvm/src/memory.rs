@@ -36,21 +36,19 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let e = &self.e;
         let (width, count) = (self.shape.width, t.components as u32);
         let read = || -> Vec<VectorValue<'c>> {
-            let ty = self
-                .e
-                .memory_type(t.scalar, e.vector_type(t.scalar, width * count).into());
-            let all = e.load(ty, dense.pointer, t.scalar.size_bytes() as u32);
-            self.mark_constant(&t.object, all);
+            let quarters = e.has_quarters(t.scalar, width, count);
+            let components = if quarters {
+                self.read_quarters(t, dense.pointer)
+            } else {
+                let all = self.read_side_by_side(t, dense.pointer, width * count);
+                let component = |c| e.lanes_of(all, None, (0..width).map(|lane| lane * count + c));
+                (0..count).map(component).collect()
+            };
             if let Some(prefetch) = t.prefetch {
                 let bytes = u64::from(width * count) * t.scalar.size_bytes();
                 self.prefetch_lines(dense.pointer, bytes, prefetch);
             }
-            let all = self.settled(&t.object, t.scalar, all).into_vector_value();
-            let component = |c| {
-                self.e
-                    .lanes_of(all, None, (0..width).map(|lane| lane * count + c))
-            };
-            (0..count).map(component).collect()
+            components
         };
         let Some(whole) = dense.whole else {
             return read().into_iter().map(Part::Vector).collect();
@@ -76,6 +74,30 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         joined.collect()
     }
 
+    /// So many scalars that lie side by side.
+    fn read_side_by_side(
+        &self,
+        t: &Target<'c>,
+        pointer: PointerValue<'c>,
+        count: u32,
+    ) -> VectorValue<'c> {
+        let e = &self.e;
+        let ty = e.memory_type(t.scalar, e.vector_type(t.scalar, count).into());
+        let all = e.load(ty, pointer, t.scalar.size_bytes() as u32);
+        self.mark_constant(&t.object, all);
+        self.settled(&t.object, t.scalar, all).into_vector_value()
+    }
+
+    /// The four scalars of each lane, which lie side by side: a vector for each ([`Emit::has_quarters`]).
+    pub fn read_quarters(&self, t: &Target<'c>, pointer: PointerValue<'c>) -> Vec<VectorValue<'c>> {
+        let e = &self.e;
+        let read = |lane: u32| {
+            let bytes = u64::from(lane) * 4 * t.scalar.size_bytes();
+            self.read_side_by_side(t, e.byte_offset(pointer, e.i64(bytes)), 4)
+        };
+        e.load_quarters(self.shape.width, read).to_vec()
+    }
+
     /// Writes the components of part `u`'s lanes, which lie side by side.
     fn store_dense(
         &self,
@@ -88,8 +110,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     ) {
         let e = &self.e;
         let write = || {
-            let all = self.side_by_side(t.scalar, t.components as u32, value, u);
-            e.store(all.into(), dense.pointer, t.scalar.size_bytes() as u32);
+            let align = t.scalar.size_bytes();
+            self.write_side_by_side(t.scalar, t.components as u32, value, u, |bytes, vector| {
+                let to = e.byte_offset(dense.pointer, e.i64(bytes));
+                e.store(vector.into(), to, align as u32);
+            });
         };
         let Some(whole) = dense.whole else {
             write();

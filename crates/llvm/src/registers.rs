@@ -164,6 +164,104 @@ impl<'c> Emit<'c> {
         picked.expect(BUILT)
     }
 
+    /// The components of elements of four that lie side by side in memory: a vector of so many lanes for each. `read`
+    /// loads four scalars.
+    pub fn load_quarters(
+        &self,
+        lanes: u32,
+        read: impl Fn(u32) -> VectorValue<'c>,
+    ) -> [VectorValue<'c>; 4] {
+        // Each has one element of four in each 16 bytes.
+        let [a, b, c, d] = [0, 1, 2, 3].map(|n| {
+            let own: Vec<_> = (n..lanes).step_by(4).map(&read).collect();
+            self.join(&own)
+        });
+        let [low, high] = [false, true].map(|high| {
+            let first = self.unpack(a, b, 1, high);
+            (first, self.unpack(c, d, 1, high))
+        });
+        let [x, y] = [false, true].map(|odd| self.unpack(low.0, low.1, 2, odd));
+        let [z, w] = [false, true].map(|odd| self.unpack(high.0, high.1, 2, odd));
+        [x, y, z, w]
+    }
+
+    /// The other way: `write` stores four scalars.
+    pub fn store_quarters(
+        &self,
+        components: [VectorValue<'c>; 4],
+        mut write: impl FnMut(u32, VectorValue<'c>),
+    ) {
+        let [x, y, z, w] = components;
+        for high in [false, true] {
+            let first = self.unpack(x, y, 1, high);
+            let second = self.unpack(z, w, 1, high);
+            for odd in [false, true] {
+                let quarters = self.unpack(first, second, 2, odd);
+                let n = 2 * u32::from(high) + u32::from(odd);
+                for from in (0..x.get_type().get_size()).step_by(4) {
+                    write(from + n, self.lanes_of(quarters, None, from..from + 4));
+                }
+            }
+        }
+    }
+
+    /// Writes as many components of each lane as there are, side by side, those of the first lane first: `write` stores a
+    /// vector so many bytes behind the first.
+    pub fn write_together(
+        &self,
+        scalar: Scalar,
+        components: &[VectorValue<'c>],
+        mut write: impl FnMut(u64, VectorValue<'c>),
+    ) {
+        let width = components[0].get_type().get_size();
+        let count = components.len() as u32;
+        if let [x, y, z, w] = *components
+            && self.has_quarters(scalar, width, count)
+        {
+            let bytes = 4 * scalar.size_bytes();
+            self.store_quarters([x, y, z, w], |lane, vector| {
+                write(u64::from(lane) * bytes, vector);
+            });
+            return;
+        }
+        // Component after component, then lane after lane.
+        let pair =
+            |pair: &[VectorValue<'c>]| self.lanes_of(pair[0], pair.get(1).copied(), 0..2 * width);
+        let mut pairs = components.chunks(2).map(pair);
+        let first = pairs.next().expect("components");
+        let order = (0..width).flat_map(|lane| (0..count).map(move |c| c * width + lane));
+        write(0, self.lanes_of(first, pairs.next(), order));
+    }
+
+    /// Whether a transposition of four by four in each 16 bytes of the registers is the best way between components
+    /// side by side and vectors of each: eight loads and eight shuffles for eight lanes, where LLVM takes 40.
+    pub fn has_quarters(&self, scalar: Scalar, width: u32, count: u32) -> bool {
+        let target = &self.target;
+        let in_registers = target.is_x86 && !target.has_avx512;
+        in_registers && scalar.size_bytes() == 4 && count == 4 && width.is_multiple_of(4)
+    }
+
+    /// Of each 16 bytes the lower or the upper half of two vectors, so many lanes of one and of the other in turn.
+    fn unpack(
+        &self,
+        a: VectorValue<'c>,
+        b: VectorValue<'c>,
+        by: u32,
+        high: bool,
+    ) -> VectorValue<'c> {
+        let lanes = a.get_type().get_size();
+        let order = (0..lanes).map(|lane| {
+            let within = lane % 4;
+            let from = lane - within + within / (2 * by) * by + within % by + 2 * u32::from(high);
+            if within / by % 2 == 0 {
+                from
+            } else {
+                lanes + from
+            }
+        });
+        self.lanes_of(a, Some(b), order)
+    }
+
     /// Vectors one after another, as many as are a power of two.
     pub fn join(&self, vectors: &[VectorValue<'c>]) -> VectorValue<'c> {
         let mut list = vectors.to_vec();

@@ -18,7 +18,7 @@
 //! fill lines, since part of a line past the caches is slower than a plain store.
 
 use inkwell::IntPredicate;
-use inkwell::values::{IntValue, PointerValue};
+use inkwell::values::{IntValue, PointerValue, VectorValue};
 use invar_codegen::analysis::streams::streamed;
 use invar_ir::inst::Memory;
 
@@ -112,23 +112,24 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         for (block, is_past) in [(past, true), (plain, false)] {
             e.go(block);
             for (u, pointer) in pointers.iter().enumerate() {
-                let stored = match is_dense {
-                    true => self
-                        .side_by_side(t.scalar, t.components as u32, value, u)
-                        .into(),
-                    false => {
-                        let vector = e.vector(value.part(0, u), self.shape.width);
-                        self.e.in_memory(t.scalar, vector.into())
+                let write = |bytes: u64, stored: VectorValue<'c>| {
+                    let to = e.byte_offset(*pointer, e.i64(bytes));
+                    let align = u64::from(stored.get_type().get_size()) * t.scalar.size_bytes();
+                    match is_past {
+                        true => e.store_nontemporal(stored.into(), to, align.min(CACHE_LINE_BYTES)),
+                        false => e.store(stored.into(), to, t.scalar.size_bytes() as u32),
                     }
                 };
-                if is_past {
-                    self.e
-                        .store_nontemporal(stored, *pointer, vector_bytes.min(CACHE_LINE_BYTES));
-                } else {
-                    e.store(stored, *pointer, t.scalar.size_bytes() as u32);
-                    if let Some(prefetch) = t.prefetch {
-                        self.prefetch_lines(*pointer, vector_bytes, prefetch);
+                match is_dense {
+                    true => self.write_side_by_side(t.scalar, t.components as u32, value, u, write),
+                    false => {
+                        let vector = e.vector(value.part(0, u), self.shape.width);
+                        let vector = e.in_memory(t.scalar, vector.into());
+                        write(0, vector.into_vector_value());
                     }
+                }
+                if let Some(prefetch) = t.prefetch.filter(|_| !is_past) {
+                    self.prefetch_lines(*pointer, vector_bytes, prefetch);
                 }
             }
             e.branch(join);

@@ -765,6 +765,45 @@ fn o3_components_side_by_side_go_past_the_caches_in_whole_lines() {
     assert_eq!(stores(&kernel("f32", 8, "%i : 4")), 0);
 }
 
+#[test]
+fn o1_vectors_of_four_are_taken_apart_in_quarters_of_registers() {
+    let by = |load: &str, store: &str| {
+        let text = format!(
+            "kernel @sum(%x: device read f32, %y: device write f32) {{
+                %i = thread_position_in_grid x
+                %four = const u32 4
+                %one = const u32 1
+                %two = const u32 2
+                %three = const u32 3
+                %at = mul %i, %four
+                %second = add %at, %one
+                %third = add %at, %two
+                %fourth = add %at, %three
+                {load}
+                {store}
+            }}"
+        );
+        let options = CompileOptions {
+            target: Target::X86V3,
+            threadgroup_size: Some([256, 1, 1]),
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(&text), "sum", &options, Text::Asm).expect("it compiles");
+        assert!(text.contains("unpcklps"), "{load}");
+        // Moves across the halves of a register, each of one vector.
+        let across = ["vpermps", "vpermpd"].map(|m| text.matches(m).count());
+        across.iter().sum::<usize>()
+    };
+    let whole = "%v = load %x[%at : 4]\n %s = mul %v, %v";
+    assert_eq!(by(whole, "store %y[%at : 4], %s"), 0);
+    let each =
+        "%a = load %x[%at]\n %b = load %x[%second]\n %c = load %x[%third]\n %d = load %x[%fourth]
+                %p = mul %a, %d\n %q = mul %b, %c";
+    let stores =
+        "store %y[%at], %p\n store %y[%second], %q\n store %y[%third], %a\n store %y[%fourth], %b";
+    assert_eq!(by(each, stores), 0);
+}
+
 /// The bytes of the LLVM text of as many blocks in one another.
 fn nested(depth: usize, open: impl Fn(usize) -> String) -> usize {
     let opens: String = (0..depth).map(open).collect();
