@@ -7,7 +7,7 @@ use clap::Args;
 use invar::report;
 use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::RunCase;
-use invar_ir::{Diagnostics, Kernel, Module, ParamKind, Verified, verify};
+use invar_ir::{Diagnostics, Kernel, Memory, Module, ParamKind, Verified, verify};
 use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
@@ -216,7 +216,11 @@ fn as_declared(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Re
             | ParamKind::Sampler => None,
         });
         let each = element.and_then(|element| element.extent(&module.structs));
-        if let (Some(length), Some(each), [_only]) = (resource.length, each, &resource.params[..])
+        // Of what the kernel never names one is enough.
+        let place = kernel.and_then(|k| k.params.iter().position(|p| *p.name == **name));
+        let unnamed = place.filter(|place| kernel.is_some_and(|k| !names(k, *place)));
+        let length = resource.length.or(unnamed.map(|_| 1));
+        if let (Some(length), Some(each), [_only]) = (length, each, &resource.params[..])
             && let Some(shorter) = of_length(data, length, each.location_count)
         {
             *data = shorter;
@@ -228,6 +232,16 @@ fn as_declared(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Re
     {
         (found.launch, found.findings) = (launch, findings);
     }
+}
+
+/// Whether an instruction of a kernel names a parameter, by its place, or what it requires might.
+fn names(kernel: &Kernel, place: usize) -> bool {
+    let mut named = !kernel.requires.is_empty();
+    kernel.for_each_inst(&mut |inst| {
+        let param = Memory::Param(place as u32);
+        inst.kind.for_each_memory(|memory| named |= memory == param);
+    });
+    named
 }
 
 /// Data of so many elements in place of more, each of so many scalars; `None` if it has no more.

@@ -419,7 +419,7 @@ fn reproduces(out: &str) -> String {
     command.to_string()
 }
 
-/// What a shader or a Metal source declares as one is one in the launch that is printed.
+/// What a shader or a Metal source declares as one is one in the launch that is printed, and so is what is never read.
 #[test]
 fn the_printed_command_has_as_many_elements_as_are_declared() {
     if !metal::has_clang() {
@@ -437,26 +437,32 @@ kernel void used(device float *x [[buffer(0)]], constant Params &p [[buffer(1)]]
                  uint i [[thread_position_in_grid]]) {
     if (i < p.width) x[i % STEP + s] = scale;
 }
+kernel void unread(device float *x [[buffer(0)]], constant Params &p [[buffer(1)]], constant uint &s [[buffer(2)]],
+                   uint i [[thread_position_in_grid]]) {
+    x[i % STEP] = scale;
+}
 ";
     let file = folder.file("declared.metal", metal);
-    let kernel = "used";
     let read = ["-D", "STEP=2", "--const", "scale=2"];
-    let (out, err) = expect(
-        1,
-        &[&["prove", text(&file), "--kernel", kernel], &read[..]].concat(),
-    );
-    assert!(
-        out.starts_with(&format!("broken @{kernel}: ")),
-        "{out}{err}"
-    );
-    let command = reproduces(&out);
-    let is_one = |name: &str| {
-        let (_, data) = command.split_once(&format!("{name}=")).expect("its data");
-        let data = data.split('\'').next().expect("its end");
-        let items = data.trim_matches(['[', ']']).split(',').count();
-        data.ends_with("(1)") || data.starts_with('[') && items == if name == "p" { 2 } else { 1 }
-    };
-    assert!(is_one("p") && is_one("s"), "{command}");
+    for kernel in ["used", "unread"] {
+        let (out, err) = expect(
+            1,
+            &[&["prove", text(&file), "--kernel", kernel], &read[..]].concat(),
+        );
+        assert!(
+            out.starts_with(&format!("broken @{kernel}: ")),
+            "{out}{err}"
+        );
+        let command = reproduces(&out);
+        let is_one = |name: &str| {
+            let (_, data) = command.split_once(&format!("{name}=")).expect("its data");
+            let data = data.split('\'').next().expect("its end");
+            let items = data.trim_matches(['[', ']']).split(',').count();
+            data.ends_with("(1)")
+                || data.starts_with('[') && items == if name == "p" { 2 } else { 1 }
+        };
+        assert!(is_one("p") && is_one("s"), "{command}");
+    }
 }
 
 /// A short array of constants is a table, whose numbers are known, like a long one.
