@@ -61,7 +61,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let read::Read {
         mut module,
         entries,
-        refused: left_out,
+        refused: mut left_out,
         ..
     } = read;
     // A dispatch of a browser is of whole workgroups.
@@ -74,10 +74,11 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
              shader that decide a size have to be given"
         )));
     }
-    let module = match verify(module.clone()) {
-        Ok(module) => module,
+    let (module, invalid) = match valid_kernels(&module, args.kernel.as_deref()) {
+        Ok(valid) => valid,
         Err(Diagnostics(all)) => return refused(&module, &all),
     };
+    left_out.extend(invalid);
     let cases = match module.sources.first().map(|s| shader::cases(&args.file, s)) {
         None => Vec::new(),
         Some(Ok((cases, _programs))) => cases,
@@ -165,6 +166,41 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         destination.write(&[write(&written).as_bytes()])?;
     }
     Ok(verdict)
+}
+
+/// A module with those of its kernels that are valid, or the one that is asked for, and why the others are not.
+///
+/// # Errors
+/// What is wrong with the kernel that is asked for, with all of them, or with the module.
+fn valid_kernels(
+    module: &Module,
+    asked: Option<&str>,
+) -> Result<(Verified, Vec<(String, Diagnostics)>), Diagnostics> {
+    let whole = match verify(module.clone()) {
+        Ok(valid) => return Ok((valid, Vec::new())),
+        Err(whole) => whole,
+    };
+    let alone = |name: &str| {
+        let mut alone = module.clone();
+        alone.kernels.retain(|kernel| *kernel.name == *name);
+        verify(alone)
+    };
+    if let Some(name) = asked.filter(|name| module.kernel(name).is_some()) {
+        return alone(name).map(|valid| (valid, Vec::new()));
+    }
+    let mut rest = module.clone();
+    let mut invalid = Vec::new();
+    rest.kernels.retain(|kernel| match alone(&kernel.name) {
+        Ok(_) => true,
+        Err(why) => {
+            invalid.push((kernel.name.to_string(), why));
+            false
+        }
+    });
+    match verify(rest) {
+        Ok(valid) if !valid.kernels.is_empty() => Ok((valid, invalid)),
+        Ok(_) | Err(_) => Err(whole),
+    }
 }
 
 /// What is known of a kernel: by its certificate, if there are any.

@@ -394,6 +394,78 @@ fn k(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+/// A kernel that is not valid leaves the others their verdicts, by itself and with all of a file.
+#[test]
+fn what_is_not_valid_leaves_the_others_their_verdicts() {
+    let folder = Folder::new();
+    let text_form = "kernel @good(%y: device write u32) {
+    %i = thread_position_in_grid x
+    store %y[%i], %i
+}
+kernel @waits(%y: device write u32) threadgroup(64) {
+    %i = thread_position_in_grid x
+    %t = thread_index_in_threadgroup
+    %one = const u32 1
+    %is_first = lt %t, %one
+    if %is_first { barrier threadgroup [threadgroup] }
+    store %y[%i], %i
+}
+kernel @fine(%y: device write u32) {
+    %i = thread_position_in_grid x
+    store %y[%i], %i
+}
+";
+    let metal = "#include <metal_stdlib>
+using namespace metal;
+kernel void good(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i] = i; }
+kernel void waits(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]],
+                  uint t [[thread_index_in_threadgroup]]) {
+    if (t < 1) threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = i;
+}
+kernel void fine(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i] = i; }
+";
+    let shader = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64) fn good(@builtin(global_invocation_id) id: vec3u) { y[id.x] = id.x; }
+@compute @workgroup_size(64) fn waits(@builtin(global_invocation_id) id: vec3u,
+                                      @builtin(local_invocation_index) t: u32) {
+    if t < 1u { workgroupBarrier(); }
+    y[id.x] = id.x;
+}
+@compute @workgroup_size(64) fn fine(@builtin(global_invocation_id) id: vec3u) { y[id.x] = id.x; }
+";
+    let files = [
+        ("some.inv", text_form),
+        ("some.metal", metal),
+        ("some.wgsl", shader),
+    ];
+    for (name, source) in files {
+        if name.ends_with(".metal") && !metal::has_clang() {
+            continue;
+        }
+        let file = folder.file(name, source);
+        let (out, err) = expect(1, &["prove", text(&file)]);
+        for said in ["proved @good", "@waits: refused", "proved @fine"] {
+            assert!(out.contains(said), "{name}: {said}\n{out}{err}");
+        }
+        assert!(err.contains("barrier"), "{name}\n{err}");
+        let (out, err) = expect(1, &["prove", text(&file), "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&out).expect("a document");
+        let of = |name: &str| {
+            let mut all = told.as_array().expect("a list").iter();
+            let its = all.find(|report| report["kernel"] == name);
+            its.unwrap_or_else(|| panic!("{name}\n{out}{err}"))["verdict"].clone()
+        };
+        assert_eq!(
+            [of("good"), of("waits"), of("fine")],
+            ["proved", "refused", "proved"]
+        );
+        let (out, _) = expect(0, &["prove", text(&file), "--kernel", "fine"]);
+        assert!(out.starts_with("proved @fine"), "{out}");
+        expect(1, &["prove", text(&file), "--kernel", "waits"]);
+    }
+}
+
 /// Runs the command that a proof prints, which has to fail as it says.
 fn reproduces(out: &str) -> String {
     let command = out.split("    invar ").nth(1).expect("a command");
