@@ -127,7 +127,7 @@ functions! {
     LLVMIntPtrTypeInContext LLVMIntTypeInContext LLVMIntrinsicIsOverloaded LLVMIsAAllocaInst LLVMIsAArgument
     LLVMIsABasicBlock LLVMIsACallInst LLVMIsAConstantAggregateZero LLVMIsAConstantArray
     LLVMIsAConstantDataArray LLVMIsAConstantDataVector LLVMIsAConstantExpr LLVMIsAConstantFP
-    LLVMIsAConstantInt LLVMIsAConstantPointerNull LLVMIsAConstantStruct LLVMIsAConstantVector LLVMIsAFunction
+    LLVMIsAConstantInt LLVMIsAConstantPointerNull LLVMIsAConstantStruct LLVMIsAConstantVector LLVMIsAFunction LLVMIsAGetElementPtrInst
     LLVMIsAGlobalVariable LLVMIsAInstruction LLVMIsALoadInst LLVMIsAMDNode LLVMIsAMDString LLVMIsAStoreInst
     LLVMIsATerminatorInst LLVMIsConditional LLVMIsConstant LLVMIsConstantString LLVMIsDeclaration
     LLVMIsEnumAttribute LLVMIsExternallyInitialized LLVMIsFunctionVarArg LLVMIsGlobalConstant LLVMIsInBounds

@@ -35,6 +35,8 @@ impl Translator<'_> {
                 Ok(Some(Val::One(self.op(Op::Eq, &[lane, first]))))
             }
             ["invar", "pixel", name] => Err(self.refuse(&format!("the pixel data type `{name}`"))),
+            // Only LLVM is not to know it.
+            ["invar", "kept", _] => Ok(Some(Val::One(self.one(number, 0)?))),
             ["invar", op, scalar] => self.function(number, op, scalar).map(Some),
             ["llvm", "memcpy" | "memmove", ..] => self.copy_bytes(number, false).map(|()| None),
             ["llvm", "memset", ..] => self.set_bytes(number).map(|()| None),

@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::clang;
 use crate::members;
 use crate::tokens::{Columns, Tokens, is_number};
 
@@ -425,9 +426,15 @@ impl Rewriter<'_> {
         if let Some(space) = space {
             self.t.put(space, head);
         }
+        let held = value.map_or(String::new(), |value| {
+            format!(
+                "; static_assert(::metal::invar_holds({name}, {value}), \"{}`{name}` has a type that does not hold {value}\")",
+                clang::CONSTANT
+            )
+        });
         self.t.put(
             close,
-            format!("{tail}; static constexpr bool invar_fc_defined_{name} = {defined}"),
+            format!("{tail}{held}; static constexpr bool invar_fc_defined_{name} = {defined}"),
         );
         self.constants.push(FunctionConstant { name, number });
     }
@@ -826,7 +833,8 @@ mod tests {
     fn function_constants_have_a_value_or_none() {
         assert_eq!(
             of("constant int two [[function_constant(0)]];"),
-            "constexpr const int two  = 2; static constexpr bool invar_fc_defined_two = true;"
+            "constexpr const int two  = 2; static_assert(::metal::invar_holds(two, 2), \"the function constant `two` has a type \
+             that does not hold 2\"); static constexpr bool invar_fc_defined_two = true;"
         );
         assert!(of("constant int one [[function_constant(1)]];").contains("extern const int one"));
         assert!(of("CONST int one [[function_constant(1)]];").contains("extern const int one"));

@@ -11,6 +11,7 @@
 mod blocks;
 mod chains;
 mod debug;
+mod outside;
 mod passes;
 mod read;
 mod thread;

@@ -26,7 +26,7 @@ use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 use super::debug::Debug;
 use super::read::{self, Params, variable_name};
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
-use super::{Function, blocks, chains, unroll};
+use super::{Function, blocks, chains, outside, unroll};
 
 /// How often loops are written out and what is then known is found: a loop may be inside of another.
 const ROUNDS: usize = 3;
@@ -183,6 +183,7 @@ impl Module {
             // Variables go to registers once for each function, not once for each call of it: LLVM asks of each where in
             // all that it is inlined into its values meet.
             self.run(&format!("function(sroa,early-cse,instsimplify,{SIMPLIFY})"))?;
+            self.keep_what_is_outside();
             self.shorten_chains()?;
             self.run("always-inline,globaldce")?;
             for function in params.keys() {
@@ -191,6 +192,7 @@ impl Module {
             self.run(&format!(
                 "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
+            self.keep_what_is_outside();
             // No pass changes what has too many loops, for that takes long.
             let left_alone = self.attribute(c"optnone");
             let index = LLVMAttributeFunctionIndex;
@@ -259,8 +261,13 @@ impl Module {
                 // The round that no loop makes goes before variables are taken apart: it is behind the end of arrays.
                 self.run(&format!(
                     "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
-                     loop(indvars,loop-unroll-full),{SIMPLIFY},sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
+                     loop(indvars,loop-unroll-full),{SIMPLIFY})"
                 ))?;
+                self.keep_what_is_outside();
+                self.run(&format!(
+                    "function(sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
+                ))?;
+                self.keep_what_is_outside();
                 // Where no loop was written out, no more is known of the others than before.
                 open.retain_mut(|(function, loops)| {
                     let before = std::mem::replace(loops, unroll::loops(*function));
@@ -276,6 +283,16 @@ impl Module {
             }
         }
         Ok(())
+    }
+
+    /// Keeps accesses outside of arrays of variables, of all functions.
+    unsafe fn keep_what_is_outside(&self) {
+        // SAFETY: they are the module's functions.
+        unsafe {
+            for function in chains::defined(self.module) {
+                outside::keep(self.context, self.module, function);
+            }
+        }
     }
 
     /// The variables to which code gives a value that runs before everything else, by their names for LLVM, and what it

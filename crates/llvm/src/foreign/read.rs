@@ -196,7 +196,15 @@ impl Reader<'_> {
                 LLVMOpcode::LLVMCall => {
                     let count = LLVMGetNumArgOperands(inst) as usize;
                     values.truncate(count);
-                    Kind::Call(callee(inst).unwrap_or_default())
+                    let name = callee(inst).unwrap_or_default();
+                    // A conversion that saturates is what every conversion is read as.
+                    if name.starts_with("llvm.fptosi.sat.") {
+                        Kind::Convert(Convert::FloatToSigned)
+                    } else if name.starts_with("llvm.fptoui.sat.") {
+                        Kind::Convert(Convert::FloatToUnsigned)
+                    } else {
+                        Kind::Call(name)
+                    }
                 }
                 other => match (binary(other), convert(other)) {
                     (Some(binary), _) => Kind::Binary(binary),

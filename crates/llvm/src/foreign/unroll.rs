@@ -152,7 +152,7 @@ unsafe fn is_vector(ty: LLVMTypeRef) -> bool {
 }
 
 /// Whether a type is a vector or an address, or has one in it.
-unsafe fn is_for_registers(ty: LLVMTypeRef) -> bool {
+pub(super) unsafe fn is_for_registers(ty: LLVMTypeRef) -> bool {
     // SAFETY: it is a type.
     unsafe {
         match LLVMGetTypeKind(ty) {

@@ -664,6 +664,10 @@ fn what_has_no_value_is_an_error_at_its_line() {
         ("x[i] = x[i] % 0;", "remainder by zero"),
         ("x[i] = x[i] << 33;", "shift count >= width of type"),
         ("x[i] = x[i] >> -1;", "shift count is negative"),
+        (
+            "auto f = [](int q) -> int { if (q) return 1; }; x[i] = f(i);",
+            "lambda",
+        ),
     ] {
         let library = Library {
             name: "without.metal".to_string(),
@@ -690,4 +694,86 @@ fn what_has_no_value_is_an_error_at_its_line() {
         ..Library::default()
     };
     assert!(library.kernels(None).is_ok());
+}
+
+/// A value is never bent to a type.
+#[test]
+fn function_constants_hold_what_they_are_given() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    for (name, value, is_held) in [
+        ("w", "3", true),
+        ("w", "3.5", false),
+        ("w", "3000000000", false),
+        ("w", "true", true),
+        ("0", "3.5", false),
+        ("u", "3000000000", true),
+        ("u", "-1", false),
+        ("flag", "true", true),
+        ("flag", "1", true),
+        ("flag", "2", false),
+        ("scale", "0.1", true),
+        ("scale", "3", true),
+        ("small", "0.1", true),
+    ] {
+        let library = Library {
+            name: "constants.metal".to_string(),
+            text: "constant int w [[function_constant(0)]];\nconstant uint u [[function_constant(1)]];\n\
+                   constant bool flag [[function_constant(2)]];\nconstant float scale [[function_constant(3)]];\n\
+                   constant half small [[function_constant(4)]];\n\
+                   kernel void k(device int *x [[buffer(0)]]) { x[0] = 1; }\n"
+                .to_string(),
+            constants: vec![(name.to_string(), value.to_string())],
+            ..Library::default()
+        };
+        let found = library.kernels(None);
+        assert_eq!(found.is_ok(), is_held, "{name}={value}: {:?}", found.err());
+        if let Err(Diagnostics(all)) = library.kernels(None) {
+            let called = if name == "0" { "w" } else { name };
+            assert_eq!(
+                all[0].message,
+                format!("the function constant `{called}` has a type that does not hold {value}")
+            );
+        }
+    }
+}
+
+/// LLVM gives these no meaning, and leaves out what is made of them where it knows the numbers.
+#[test]
+fn what_llvm_knows_to_be_outside_stays() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let text = |body: &str| {
+        let library = Library {
+            name: "outside.metal".to_string(),
+            text: format!(
+                "kernel void k(device int *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {{\n{body}\n}}\n"
+            ),
+            ..Library::default()
+        };
+        let made = library.kernels(None).map(|all| all.module.to_string());
+        made.unwrap_or_else(|why| panic!("{body}: {why}"))
+    };
+    // The round too much writes outside of the array.
+    let rounds = |test: &str| {
+        text(&format!(
+            "int a[4]; for (int k = 0; {test}; k++) a[k] = k * x[i];\n\
+             int s = 0; for (int k = 0; k < 4; k++) s += a[k]; x[i] = s;"
+        ))
+    };
+    let (right, wrong) = (rounds("k < 4"), rounds("k <= 4"));
+    assert!(!right.contains("alloc thread"), "{right}");
+    assert!(wrong.contains("const i64 4"), "{wrong}");
+    assert!(wrong.contains("store %a["), "{wrong}");
+    let index = text("int k = 7; int a[4] = {1, 2, 3, 4}; x[i] = a[k];");
+    assert!(index.contains("const i64 7"), "{index}");
+    assert!(index.contains("load %a["), "{index}");
+    // A conversion saturates, also one of a number that is known.
+    let converted = text("x[i] = int(3e10f); x[i + 1] = int(uint(-5.0f));");
+    assert!(converted.contains("2147483647"), "{converted}");
+    assert_eq!(converted.matches("store").count(), 2, "{converted}");
 }
