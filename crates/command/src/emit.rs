@@ -1,13 +1,17 @@
 //! `emit`: a kernel as the code of a target.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use invar::emit::{AsyncCopies, Matrices, Options, Target, keeps_open};
 use invar::{Error, PixelFormat, report};
-use invar_ir::{Const, ConstantKey, Diagnostics, verify};
+use invar_ir::text::case::{Expr, ExprKind, Grid, Named, RunCase};
+use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, ParamKind, Span, Verified, verify};
+use invar_wgsl::Entry;
 
+use crate::declared::Given;
+use crate::plan::Inputs;
 use crate::{Loaded, Refusal, Verdict, input, options, plan, read, say, shader, show};
 
 #[derive(Args)]
@@ -27,6 +31,13 @@ pub struct EmitArgs {
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
+    /// The length of a threadgroup parameter, for msl and wgsl: NAME=length(64) (repeatable).
+    #[arg(long = "arg", value_name = "NAME=LENGTH")]
+    args: Vec<String>,
+    /// A JSON file that describes a dispatch, as `invar inputs` prints one: its kernel, threadgroup, constants and
+    /// lengths of threadgroup parameters; options win over it.
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
     #[command(flatten)]
     with: crate::metal::With,
     /// The processor that llvm and asm are for: native (unless another is given), x86-64, x86-64-v3,
@@ -101,9 +112,19 @@ fn matrices() -> impl TypedValueParser<Value = Matrices> {
 }
 
 pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    let mut inputs = Inputs {
+        file: args.file.clone(),
+        kernel: args.kernel.clone(),
+        inputs: args.inputs.clone(),
+        threadgroup: args.threadgroup,
+        args: args.args.clone(),
+        constants: args.constants.clone(),
+        ..Inputs::default()
+    };
+    inputs.complete()?;
     let asked = read::Asked {
-        entry: args.kernel.as_deref(),
-        constants: &args.constants,
+        entry: inputs.kernel.as_deref(),
+        constants: &inputs.constants,
         with: Some(&args.with),
     };
     let Some(read) = input::read(&args.file, loaded, asked)? else {
@@ -124,7 +145,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Ok(module) => module,
         Err(all) => return refused(all),
     };
-    let given = shader::still_open(&args.file, &module, &args.constants);
+    let given = shader::still_open(&args.file, &module, &inputs.constants);
     let given = plan::constants(&module, &given)?;
     let constants: Vec<(ConstantKey, Const)> = given
         .iter()
@@ -134,18 +155,19 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     if !missing.is_empty() && !keeps_open(args.target, &constants) {
         return Err(Refusal(plan::are_missing("print a kernel", &missing)));
     }
-    let kernel = plan::the_kernel(&module, &args.file, args.kernel.as_deref())?;
+    let kernel = plan::the_kernel(&module, &args.file, inputs.kernel.as_deref())?;
     let mut formats = args.formats.clone();
     if args.target == Target::Wgsl {
         formats.extend(shader::formats(&entries, kernel, &formats));
     }
     let options = Options {
-        threadgroup_size: args.threadgroup,
+        threadgroup_size: inputs.threadgroup,
         constants,
         processor: args.processor.clone(),
         async_copies: args.async_copies,
         matrices: args.matrices,
         formats,
+        threadgroup_lengths: lengths(&module, kernel, &entries, &inputs)?,
         prove: args.prove,
     };
     match invar::emit::emit(&module, &kernel.name, args.target, &options) {
@@ -154,4 +176,82 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Err(Error::Diagnostics(all)) => return refused(all),
     }
     Ok(Verdict::Clean)
+}
+
+/// The lengths of threadgroup parameters that options and the file of inputs give; what the file says of others does
+/// not change the code.
+fn lengths(
+    module: &Verified,
+    kernel: &Kernel,
+    entries: &[Entry],
+    inputs: &Inputs,
+) -> Result<Vec<(String, u64)>, Refusal> {
+    let named = |name: &str| Named {
+        name: name.to_string(),
+        span: Span::NONE,
+    };
+    let mut all = Vec::new();
+    for given in &inputs.args {
+        let (name, data) = options::split(given, "--arg", "s=length(64)")?;
+        all.push((name, Some(data)));
+    }
+    let options = all.len();
+    let of_file = inputs.args_of_file.iter();
+    all.extend(of_file.map(|(name, data)| (name.as_str(), data.as_deref())));
+    let mut args: Vec<(Named, Expr)> = Vec::new();
+    for (number, (name, data)) in all.into_iter().enumerate() {
+        let filled = data.unwrap_or_default();
+        for (name, value) in shader::argument(entries, &kernel.name, name, filled)? {
+            let param = kernel.params.iter().find(|p| *p.name == *name);
+            let param = param.ok_or_else(|| plan::no_parameter("--arg", &name, kernel))?;
+            if !matches!(param.kind, ParamKind::Threadgroup { .. }) {
+                if number >= options {
+                    continue;
+                }
+                return Err(Refusal(format!(
+                    "--arg {name}: code depends on the lengths of threadgroup parameters alone, and `{name}` is none: \
+                     leave it out"
+                )));
+            }
+            if args.iter().any(|(before, _)| before.name == *name) {
+                if number >= options {
+                    continue;
+                }
+                return Err(Refusal(format!("--arg {name} is given twice")));
+            }
+            // What a file has not filled in is not given.
+            if data.is_none() {
+                continue;
+            }
+            let expr = plan::expression(&name, &value)?;
+            if !matches!(expr.kind, ExprKind::Length(_)) {
+                return Err(Refusal(format!(
+                    "--arg {name}: a threadgroup parameter has a length, as in {name}=length(64)"
+                )));
+            }
+            args.push((named(&name), expr));
+        }
+    }
+    let mut case = RunCase {
+        kernel: named(&kernel.name),
+        args,
+        grid: Grid::Threads([1; 3]),
+        threadgroup: None,
+        constants: Vec::new(),
+        simdgroup: None,
+        seed: None,
+        expects: Vec::new(),
+        span: Span::NONE,
+    };
+    // In the kernel's own elements.
+    let filled = Given::default().fill(module, entries, Path::new(""), &mut case);
+    filled.map_err(|Diagnostics(all)| options::usage(all))?;
+    let lengths = case
+        .args
+        .into_iter()
+        .filter_map(|(name, expr)| match expr.kind {
+            ExprKind::Length(length) => Some((name.name, length)),
+            _no_length => None,
+        });
+    Ok(lengths.collect())
 }

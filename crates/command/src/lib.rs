@@ -99,7 +99,7 @@ enum Action {
 }
 
 /// Output for machines.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone, Copy, Default)]
 struct Machine {
     /// Print one JSON document to standard output.
     #[arg(long)]

@@ -25,7 +25,7 @@ use crate::options::{duration, shorten, simdgroup_size, size, split, usage};
 use crate::read::{Asked, Read};
 use crate::{Loaded, Machine, Refusal, input, picture, shader};
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Inputs {
     /// A module in the text form (.inv) or the binary form (.invb), a shader (.wgsl) or a Metal source
     /// (.metal); with the Python package also a kernel in a Python file, as FILE.py:KERNEL.
@@ -524,7 +524,7 @@ fn has_comment(data: &str) -> bool {
 }
 
 /// What `--arg` says: the data of a run directive, or a file whose name is taken as it stands.
-fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
+pub fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     if let Some(path) = data.strip_prefix('@') {
         if path.trim_matches('"').is_empty() {
             return Err(Refusal(format!(

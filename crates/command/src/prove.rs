@@ -12,7 +12,7 @@ use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
 
-use crate::{Loaded, Machine, Refusal, Verdict, input, read, say, shader, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, options, read, say, shader, show};
 
 #[derive(Args)]
 pub struct ProveArgs {
@@ -27,6 +27,9 @@ pub struct ProveArgs {
     constants: Vec<String>,
     #[command(flatten)]
     with: crate::metal::With,
+    /// Prove launches in threadgroups of this size, where the kernel says none: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = options::size)]
+    threadgroup: Option<[u32; 3]>,
     /// Fail also where neither a proof nor a launch that breaks the kernel is found: --deny open.
     #[arg(long, value_name = "WHAT", value_parser = ["open"])]
     deny: Option<String>,
@@ -64,6 +67,9 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         refused: mut left_out,
         ..
     } = read;
+    if let Some(size) = args.threadgroup {
+        in_threadgroups(&mut module, args.kernel.as_deref(), size)?;
+    }
     // A dispatch of a browser is of whole workgroups.
     if shader::is_shader(&args.file) {
         invar_prove::with_whole_threadgroups(&mut module);
@@ -79,11 +85,14 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Err(Diagnostics(all)) => return refused(&module, &all),
     };
     left_out.extend(invalid);
-    let cases = match module.sources.first().map(|s| shader::cases(&args.file, s)) {
+    let mut cases = match module.sources.first().map(|s| shader::cases(&args.file, s)) {
         None => Vec::new(),
         Some(Ok((cases, _programs))) => cases,
         Some(Err(Diagnostics(all))) => return refused(&module, &all),
     };
+    if let Some(size) = args.threadgroup {
+        cases.retain(|case| case.threadgroup.is_none_or(|its| its == size));
+    }
     let chosen: Vec<&Kernel> = match &args.kernel {
         Some(name) => vec![crate::plan::the_kernel(&module, &args.file, Some(name))?],
         None => module.kernels.iter().collect(),
@@ -136,6 +145,9 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             continue;
         };
         as_declared(&module, &entries, &mut report);
+        if let Some(size) = args.threadgroup {
+            say_size(&mut report, size);
+        }
         let fails = match report.verdict {
             invar_prove::Verdict::Proved => false,
             invar_prove::Verdict::Broken => true,
@@ -201,6 +213,32 @@ fn valid_kernels(
         Ok(valid) if !valid.kernels.is_empty() => Ok((valid, invalid)),
         Ok(_) | Err(_) => Err(whole),
     }
+}
+
+/// Has the kernel that is asked for, or all of them, be launched in threadgroups of a size only.
+fn in_threadgroups(module: &mut Module, name: Option<&str>, size: [u32; 3]) -> Result<(), Refusal> {
+    let is_asked = |kernel: &&mut Kernel| name.is_none_or(|name| *kernel.name == *name);
+    for kernel in module.kernels.iter_mut().filter(is_asked) {
+        invar::emit::check_size(kernel, size).map_err(|error| {
+            let why = match error {
+                invar::Error::Runtime { message, .. } => message,
+                other => other.to_string(),
+            };
+            Refusal(format!("--threadgroup: {why}"))
+        })?;
+        kernel.threadgroup_size = Some(size);
+    }
+    Ok(())
+}
+
+/// Names the size of threadgroups among the conditions, for the launches are those.
+fn say_size(report: &mut Report, size: [u32; 3]) {
+    let said = ["x", "y", "z"].into_iter().zip(size);
+    let said = said
+        .filter(|(axis, threads)| *threads != 1 || !report.flat_dimensions.contains(axis))
+        .map(|(axis, threads)| format!("threadgroup.{axis} == {threads}"));
+    let rest = report.texts.iter().cloned();
+    report.texts = said.chain(rest).collect();
 }
 
 /// What is known of a kernel: by its certificate, if there are any.

@@ -102,6 +102,9 @@ pub struct Options {
     /// The pixel formats of textures that are written, by the names of their parameters: for [`Target::Wgsl`], which
     /// names them in their types.
     pub formats: Vec<(String, PixelFormat)>,
+    /// Elements of threadgroup parameters, by their names: for [`Target::Wgsl`], which needs all of them, and for
+    /// [`Target::Msl`].
+    pub threadgroup_lengths: Vec<(String, u64)>,
     /// Whether it is proved first in which launches every access is in bounds: for [`Target::Msl`] and
     /// [`Target::Wgsl`]. If there are any the code has no guards, and begins with a comment that says what launches it
     /// is for; else it has guards, and the comment says why.
@@ -153,6 +156,13 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
             "only WGSL names the formats of textures: ask for the target wgsl, or leave them out",
         ));
     }
+    if !options.threadgroup_lengths.is_empty() && !matches!(target, Target::Msl | Target::Wgsl) {
+        return Err(refused(
+            "only MSL and WGSL know lengths of threadgroup parameters: for the CPU device leave them out, it gets \
+             them with each launch",
+        ));
+    }
+    let threadgroup_lengths = lengths_of(module, kernel, &options.threadgroup_lengths)?;
     if options.async_copies == AsyncCopies::Engine && target != Target::Msl {
         return Err(refused(
             "only MSL has async copies by a copy engine: ask for the target msl, or for expanded ones",
@@ -175,6 +185,7 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
                     AsyncCopies::Engine => msl::AsyncCopies::Apple9Extern,
                 },
                 guards,
+                threadgroup_lengths,
                 ..msl::MslOptions::default()
             };
             msl::write(module, &kernel.name, &options)?.text
@@ -197,6 +208,7 @@ pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) 
                 keep_bindings: true,
                 texture_formats: formats_of(kernel, &options.formats)?,
                 guards,
+                threadgroup_lengths,
                 ..wgsl::WgslOptions::new(features, size)
             };
             wgsl::write(module, &kernel.name, &options)?.text
@@ -275,6 +287,48 @@ fn formats_of(
     given.iter().map(written).collect()
 }
 
+/// The lengths of threadgroup parameters in their order: of all of them, or of none.
+fn lengths_of(module: &Verified, kernel: &Kernel, given: &[(String, u64)]) -> Result<Vec<u64>> {
+    let mut lengths = Vec::new();
+    let mut bytes = 0u64;
+    let mut missing = None;
+    for param in &kernel.params {
+        let ParamKind::Threadgroup { element } = &param.kind else {
+            continue;
+        };
+        let Some((_, length)) = given.iter().find(|(name, _)| **name == *param.name) else {
+            missing.get_or_insert(&param.name);
+            continue;
+        };
+        let each = element.extent(&module.structs).map_or(1, |e| e.size_bytes);
+        bytes = bytes.saturating_add(length.saturating_mul(each));
+        lengths.push(*length);
+    }
+    let is_one = |name: &str| {
+        let mut params = kernel.params.iter();
+        params.any(|p| *p.name == *name && matches!(p.kind, ParamKind::Threadgroup { .. }))
+    };
+    if let Some((name, _)) = given.iter().find(|(name, _)| !is_one(name)) {
+        return Err(refused(format!(
+            "kernel `{}` has no threadgroup parameter `{name}`, whose length could be given",
+            kernel.name
+        )));
+    }
+    if let (Some(name), false) = (missing, given.is_empty()) {
+        return Err(refused(format!(
+            "threadgroup parameter `{name}` has no length, and others have: give that of each, or of none"
+        )));
+    }
+    let limit = Limits::default().threadgroup_memory_bytes;
+    if bytes > limit {
+        return Err(refused(format!(
+            "kernel `{}` needs {bytes} bytes for its threadgroup parameters, more than the limit of {limit}",
+            kernel.name
+        )));
+    }
+    Ok(lengths)
+}
+
 /// Whether function constants stay open: Metal's language has its own, which they are where no value
 /// is given at all.
 pub fn keeps_open(target: Target, constants: &[(ConstantKey, Const)]) -> bool {
@@ -289,7 +343,10 @@ fn refused(message: impl Into<String>) -> Error {
 }
 
 /// Whether a threadgroup of the kernel can have this size.
-fn check_size(kernel: &Kernel, threadgroup: [u32; 3]) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Runtime`] where the kernel says another size, or no device has threadgroups of it.
+pub fn check_size(kernel: &Kernel, threadgroup: [u32; 3]) -> Result<()> {
     let one = Dispatch {
         grid: Grid::Threadgroups([1; 3]),
         threadgroup,

@@ -1,5 +1,7 @@
 //! A report in words: what `invar prove` prints and `iv.prove` shows.
 
+use std::collections::BTreeMap;
+
 use invar_ir::{Dim, Module};
 
 use crate::condition::Launches;
@@ -134,9 +136,15 @@ impl Report {
                      races, for {launches}",
                     self.in_bounds, self.accesses, self.apart, self.pairs
                 );
-                for doubt in &self.doubts {
-                    let place = doubt.place(module);
-                    text += &format!("\n    {place}: {}; {}", doubt.what, doubt.why);
+                let line = |doubt: &Doubt| {
+                    format!("{}: {}; {}", doubt.place(module), doubt.what, doubt.why)
+                };
+                for (line, count) in counted(self.doubts.iter().map(line)) {
+                    let times = match count {
+                        1 => String::new(),
+                        n => format!(" ({n} times)"),
+                    };
+                    text += &format!("\n    {line}{times}");
                 }
                 text
             }
@@ -150,6 +158,20 @@ impl Report {
         let quoted: Vec<String> = options.iter().map(|word| quoted(word)).collect();
         Some(quoted.join(" "))
     }
+}
+
+/// Lines that are not equal, in the order in which they come first, and how often there is each.
+fn counted(lines: impl Iterator<Item = String>) -> Vec<(String, usize)> {
+    let mut places = BTreeMap::new();
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for line in lines {
+        let place = *places.entry(line.clone()).or_insert(all.len());
+        match all.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => all.push((line, 1)),
+        }
+    }
+    all
 }
 
 impl Doubt {
@@ -173,5 +195,20 @@ pub fn quoted(word: &str) -> String {
         word.to_string()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn equal_lines_are_counted_where_the_first_of_them_is() {
+        let lines = ["b", "a", "b", "c", "a", "b"].map(str::to_string);
+        let counts = [("b", 3), ("a", 2), ("c", 1)];
+        assert_eq!(
+            counted(lines.into_iter()),
+            counts.map(|(line, n)| (line.to_string(), n))
+        );
     }
 }

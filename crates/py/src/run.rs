@@ -157,6 +157,7 @@ impl Module {
                 .into_iter()
                 .map(|(name, format)| Ok((name, crate::texture::format(&format)?)))
                 .collect::<PyResult<_>>()?,
+            threadgroup_lengths: Vec::new(),
             prove: false,
         };
         let module = away(py, || self.verified())?.clone();

@@ -505,6 +505,66 @@ fn matrices_are_printed_in_either_way() {
 }
 
 #[test]
+fn lengths_of_threadgroup_parameters_are_given_to_emit() {
+    let folder = Folder::new();
+    let kernel = "kernel @k(%x: device read_write f32, %s: threadgroup f32, %r: threadgroup f32) threadgroup(64) {
+    %i = thread_position_in_threadgroup x
+    %v = load %x[%i]
+    store %s[%i], %v
+    store %r[%i], %v
+    barrier threadgroup
+    %a = load %s[%i]
+    %b = load %r[%i]
+    %c = add %a, %b
+    store %x[%i], %c
+}
+";
+    let file = folder.file("lengths.inv", kernel);
+    let emit = ["emit", text(&file), "--target"];
+    let wgsl = [&emit[..], &["wgsl"]].concat();
+    let (_, err) = expect(1, &wgsl);
+    assert!(err.contains("--arg \"s=length(64)\""), "{err}");
+    let both = ["--arg", "r=length(77)", "--arg", "s=length(66)"];
+    let (out, _) = expect(0, &[&wgsl[..], &both].concat());
+    assert!(out.contains("66>") && out.contains("77>"), "{out}");
+    let s = out.find("66>").expect("a length");
+    assert!(s < out.find("77>").expect("a length"), "{out}");
+    expect(0, &[&emit[..], &["msl"], &both].concat());
+    let (_, err) = expect(2, &[&emit[..], &["llvm"], &both].concat());
+    assert!(err.contains("leave them out"), "{err}");
+    for (given, why) in [
+        ("s=length(64)", "`r` has no length, and others have"),
+        ("x=iota(64)", "`x` is none: leave it out"),
+        ("q=length(64)", "has no parameter `q`"),
+        ("s=zeros(64)", "as in s=length(64)"),
+        (
+            "r=length(18446744073709551615)",
+            "more than the limit of 65536",
+        ),
+    ] {
+        let more = if given.starts_with("r=") {
+            "s=length(64)"
+        } else {
+            ""
+        };
+        let more: &[&str] = if more.is_empty() {
+            &[]
+        } else {
+            &["--arg", more]
+        };
+        let (_, err) = expect(2, &[&wgsl[..], &["--arg", given], more].concat());
+        assert!(err.contains(why), "{err}");
+    }
+    let dispatch = "{\"grid\": [64], \"args\": {\"x\": \"iota(64)\", \"s\": \"length(66)\", \"r\": \"length(77)\"}}";
+    let dispatch = folder.file("dispatch.json", dispatch);
+    let from_file = [&wgsl[..], &["--inputs", text(&dispatch)]].concat();
+    let (again, _) = expect(0, &from_file);
+    assert_eq!(again, out);
+    let (other, _) = expect(0, &[&from_file[..], &["--arg", "s=length(67)"]].concat());
+    assert_eq!(other, out.replace("66>", "67>").replace("66u", "67u"));
+}
+
+#[test]
 fn a_kernel_is_printed_as_a_targets_code() {
     let folder = Folder::new();
     let file = folder.file("scale.inv", SCALE);

@@ -553,3 +553,60 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let (out, err) = expect(0, &["prove", text(&file)]);
     assert!(out.ends_with(" with 4 <= length(x)\n"), "{out}{err}");
 }
+
+/// Its threads have a tile of 16 by 16, and its threadgroups are as large as a launch says.
+const TILED: &str = "\
+kernel @turned(%x: device read f32, %y: device write f32) {
+    %tile = alloc threadgroup f32[256]
+    %i = thread_position_in_grid x
+    %t = thread_position_in_threadgroup x
+    %u = thread_position_in_threadgroup y
+    %w = const u32 16
+    %row = mul %u, %w
+    %place = add %row, %t
+    %v = load %x[%i]
+    store %tile[%place], %v
+    barrier threadgroup
+    %turned = mul %t, %w
+    %other = add %turned, %u
+    %r = load %tile[%other]
+    store %tile[%other], %r
+}
+";
+
+#[test]
+fn a_kernel_is_proved_for_threadgroups_of_a_size() {
+    let folder = Folder::new();
+    let tiled = folder.file("tiled.inv", TILED);
+    let (out, _) = expect(1, &["prove", text(&tiled)]);
+    assert!(out.starts_with("broken @turned: "), "{out}");
+    let sized = ["prove", text(&tiled), "--threadgroup", "16,16"];
+    let proof = folder.path("tiled.proof");
+    let (out, _) = expect(0, &[&sized[..], &["--certificate", text(&proof)]].concat());
+    assert!(out.starts_with("proved @turned: "), "{out}");
+    assert!(
+        out.contains("threadgroup.x == 16 and threadgroup.y == 16 and "),
+        "{out}"
+    );
+    let (out, _) = expect(0, &[&sized[..], &["--verify", text(&proof)]].concat());
+    assert!(out.starts_with("verified @turned: "), "{out}");
+    // Without the size it is no proof.
+    expect(1, &["prove", text(&tiled), "--verify", text(&proof)]);
+    let (out, _) = expect(1, &["prove", text(&tiled), "--threadgroup", "17,16"]);
+    assert!(out.starts_with("broken @turned: "), "{out}");
+    assert!(out.contains("--threadgroup 17,16"), "{out}");
+    for (size, why) in [
+        ("64,64", "--threadgroup: "),
+        ("0", "has a 0"),
+        ("1,2,3,4", "one to three numbers"),
+    ] {
+        let (_, err) = expect(2, &["prove", text(&tiled), "--threadgroup", size]);
+        assert!(err.contains(why), "{err}");
+    }
+    let fixed = folder.file(
+        "fixed.inv",
+        &TILED.replace(") {", ") threadgroup(16, 16) {"),
+    );
+    let (_, err) = expect(2, &["prove", text(&fixed), "--threadgroup", "8"]);
+    assert!(err.contains("requires threadgroups of 16x16x1"), "{err}");
+}

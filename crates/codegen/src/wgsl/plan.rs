@@ -202,11 +202,12 @@ pub(super) fn plan(
                     "threadgroup parameter `%{}` has no length: WGSL fixes it when the kernel is compiled",
                     param.name
                 );
-                errors.push(Diagnostic::error(
-                    Rule::InvalidArgument,
-                    param.span,
-                    message,
-                ));
+                let help = format!(
+                    "give it a length, as `invar emit --arg \"{}=length(64)\"` does",
+                    param.name
+                );
+                let error = Diagnostic::error(Rule::InvalidArgument, param.span, message);
+                errors.push(error.help(help));
                 continue;
             }
         }
