@@ -253,7 +253,7 @@ impl<'c> Emit<'c> {
         let order = (0..lanes).map(|lane| {
             let within = lane % 4;
             let from = lane - within + within / (2 * by) * by + within % by + 2 * u32::from(high);
-            if within / by % 2 == 0 {
+            if (within / by).is_multiple_of(2) {
                 from
             } else {
                 lanes + from
