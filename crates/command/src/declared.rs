@@ -12,7 +12,7 @@ use invar_wgsl::{Declared, Entry, Resource};
 use serde_json::{Map, Value as Json, json};
 
 use crate::options::count;
-use crate::{Refusal, npy, shader};
+use crate::{Refusal, npy};
 
 /// Lists in lists deeper than this are not read.
 pub const MAX_DEPTH: u32 = 32;
@@ -20,8 +20,15 @@ pub const MAX_DEPTH: u32 = 32;
 /// At most so many fields are named in a sentence.
 const LISTED: usize = 24;
 
+/// What a kernel of a source names.
+pub fn of_kernel<'a>(entries: &'a [Entry], kernel: &str) -> impl Iterator<Item = &'a Resource> {
+    let mut entries = entries.iter();
+    let entry = entries.find(|e| e.name == kernel);
+    entry.into_iter().flat_map(|e| &e.resources)
+}
+
 fn resource<'a>(entries: &'a [Entry], kernel: &str, param: &str) -> Option<&'a Resource> {
-    let mut resources = shader::of_kernel(entries, kernel);
+    let mut resources = of_kernel(entries, kernel);
     resources.find(|r| r.params[..] == [param])
 }
 
@@ -516,7 +523,7 @@ impl Given {
             ExprKind::File(name) => {
                 let path = folder.join(&**name);
                 // Other bytes are those of the kernel's own elements.
-                match shader::is_array_file(&path).then(|| npy::read(&path)) {
+                match npy::is_array_file(&path).then(|| npy::read(&path)) {
                     Some(Ok(array)) if Some(array.scalar) == only_scalar(declared) => array.bytes,
                     Some(_) | None => return Ok(()),
                 }

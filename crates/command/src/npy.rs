@@ -35,6 +35,11 @@ pub struct Array {
     pub bytes: Vec<u8>,
 }
 
+/// Whether a file is one of NumPy's, by its name.
+pub fn is_array_file(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "npy" || e == "npz")
+}
+
 /// Reads an array file.
 ///
 /// # Errors

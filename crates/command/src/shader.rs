@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::options::{count, size, split, usage};
 use crate::plan::Inputs;
 use crate::read::{Asked, Read};
-use crate::{Loaded, Refusal, Verdict, declared, files, input, metal, show};
+use crate::{Loaded, Refusal, Verdict, declared, files, input, metal, npy, show};
 
 #[derive(Args)]
 pub struct InputsArgs {
@@ -176,12 +176,6 @@ pub fn named(file: &Path, text: String) -> String {
     }
 }
 
-pub fn of_kernel<'a>(entries: &'a [Entry], kernel: &str) -> impl Iterator<Item = &'a Resource> {
-    let mut entries = entries.iter();
-    let entry = entries.find(|e| e.name == kernel);
-    entry.into_iter().flat_map(|e| &e.resources)
-}
-
 fn place(resource: &Resource) -> Option<String> {
     let binding = resource.binding?;
     Some(match resource.group {
@@ -198,11 +192,13 @@ fn resource<'a>(
     kernel: &str,
     name: &str,
 ) -> Result<Option<&'a Resource>, Refusal> {
-    let mut resources = of_kernel(entries, kernel);
+    let mut resources = declared::of_kernel(entries, kernel);
     let found = resources.find(|r| r.name == name || place(r).as_deref() == Some(name));
     let is_place = name.split('.').all(|part| part.parse::<u32>().is_ok());
     if found.is_none() && is_place {
-        let known: Vec<String> = of_kernel(entries, kernel).filter_map(place).collect();
+        let known: Vec<String> = declared::of_kernel(entries, kernel)
+            .filter_map(place)
+            .collect();
         if !known.is_empty() {
             return Err(Refusal(format!(
                 "{option} {name}: `{kernel}` uses no variable of that group and binding; it uses {}",
@@ -227,7 +223,7 @@ pub fn formats(
         });
         writes && given.iter().all(|(known, _)| *known != *name)
     };
-    let resources = of_kernel(entries, &kernel.name).filter_map(|r| Some((r, r.format?)));
+    let resources = declared::of_kernel(entries, &kernel.name).filter_map(|r| Some((r, r.format?)));
     let all = resources.flat_map(|(r, format)| r.params.iter().map(move |p| (p.clone(), format)));
     all.filter(|(name, _)| is_open(name)).collect()
 }
@@ -255,7 +251,7 @@ pub fn argument(
                 // The rest alone, when the array is named by itself.
                 return Ok(vec![(head.clone(), data.to_string())]);
             };
-            if is_array_file(Path::new(file.trim_matches('"'))) {
+            if npy::is_array_file(Path::new(file.trim_matches('"'))) {
                 return Err(Refusal(format!(
                     "--arg {name}: {file} is an array file, and `{name}` ends in an array of no fixed length: give \
                      both parts in one file of raw bytes, or each by itself, --arg \"{head}=...\" --arg \"{tail}=@{file}\""
@@ -271,11 +267,6 @@ pub fn argument(
             .map(|param| (param.clone(), data.to_string()))
             .collect()),
     }
-}
-
-/// Whether a file is one of NumPy's, by its name.
-pub fn is_array_file(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "npy" || e == "npz")
 }
 
 /// The bytes of a file that is not an array file: all of them, or those of a range: `x.bin[16..]`, also of one
@@ -296,7 +287,7 @@ pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
         }
     };
     if path.exists() {
-        return if is_array_file(path) {
+        return if npy::is_array_file(path) {
             None
         } else {
             whole(path)
@@ -373,7 +364,7 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
     let Some(kernel) = module.kernel(&bound.kernel) else {
         return Ok(());
     };
-    for resource in of_kernel(entries, &bound.kernel) {
+    for resource in declared::of_kernel(entries, &bound.kernel) {
         let first = resource.params.first();
         let wanted = match resource.head_bytes {
             Some(_) => Some(1),
