@@ -1,12 +1,13 @@
 //! The types that a source gives the elements of its parameters: what who fills them writes, also where the kernel
 //! accesses parts of them.
 
+use std::collections::HashMap;
+
 use invar_ir::{ElementType, Scalar, Span, StructDef, StructId, Type};
 use invar_llvm::foreign::{DebugField, DebugType};
 use invar_wgsl::Declared;
 
 use crate::fields::{is_handle_type, size};
-use crate::memory::{bytes_of, vector};
 use crate::objects::written_scalar;
 
 /// The type of what a parameter leads to, unless it is that of bytes, which stand for anything, or has unions, fields of
@@ -27,6 +28,33 @@ pub(crate) fn declared(ty: &DebugType) -> Option<Declared> {
         element,
         structs: all.0,
     })
+}
+
+/// So many bytes as an element.
+pub(crate) fn bytes_of(count: u64) -> ElementType {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    ElementType::Array(ElementType::Value(Type::Scalar(Scalar::U8)).into(), count)
+}
+
+/// The scalar and count of a vector of the headers, by the name of its class.
+pub(crate) fn vector(name: &str) -> Option<(Scalar, u32)> {
+    let parts = name.strip_prefix("invar_vec<")?.strip_suffix('>')?;
+    let mut parts = parts.split(',').map(str::trim);
+    let (scalar, count) = (parts.next()?, parts.next()?.parse().ok()?);
+    let bytes = HashMap::from([
+        ("bool", 1),
+        ("char", 1),
+        ("signed char", 1),
+        ("unsigned char", 1),
+        ("short", 2),
+        ("unsigned short", 2),
+        ("int", 4),
+        ("unsigned int", 4),
+        ("long", 8),
+        ("unsigned long", 8),
+    ]);
+    let bytes = bytes.get(scalar).copied().unwrap_or(0);
+    Some((written_scalar(scalar, bytes)?, count))
 }
 
 /// Whether all in a type is addresses, textures and samplers, which are other parameters.

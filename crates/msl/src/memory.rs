@@ -1,7 +1,5 @@
 //! The objects that a kernel accesses, and loads and stores of them.
 
-use std::collections::HashMap;
-
 use invar_ir::{
     Access, Binding, Const, ConstantArray, Dim, ElementType, Memory, Op, Place, Scalar, Step,
     StructDef, StructId, TextureType, Type, Value, Width,
@@ -11,7 +9,7 @@ use smallvec::SmallVec;
 
 use invar_wgsl::Declared;
 
-use crate::declared::declared;
+use crate::declared::{bytes_of, declared, vector};
 use crate::fields::size;
 use crate::needed::{is_unknown, unknown};
 use crate::objects::{Root, is_handle, odd_bits, scalar_of, written_scalar};
@@ -1142,12 +1140,6 @@ fn field(ty: &DebugType, offset: u64) -> Option<(Vec<By>, Scalar)> {
     }
 }
 
-/// So many bytes as an element.
-pub(crate) fn bytes_of(count: u64) -> ElementType {
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    ElementType::Array(ElementType::Value(Type::Scalar(Scalar::U8)).into(), count)
-}
-
 /// The type that a parameter's elements have in the source, if it is not the scalar that the kernel accesses.
 pub(crate) fn as_written(debug: Option<&DebugType>, scalar: Scalar) -> Option<Declared> {
     let Some(DebugType::Pointer(of)) = debug else {
@@ -1159,25 +1151,4 @@ pub(crate) fn as_written(debug: Option<&DebugType>, scalar: Scalar) -> Option<De
         .size_bytes
         .is_multiple_of(scalar.size_bytes())
         .then_some(all)
-}
-
-/// The scalar and count of a vector of the headers, by the name of its class.
-pub(crate) fn vector(name: &str) -> Option<(Scalar, u32)> {
-    let parts = name.strip_prefix("invar_vec<")?.strip_suffix('>')?;
-    let mut parts = parts.split(',').map(str::trim);
-    let (scalar, count) = (parts.next()?, parts.next()?.parse().ok()?);
-    let bytes = HashMap::from([
-        ("bool", 1),
-        ("char", 1),
-        ("signed char", 1),
-        ("unsigned char", 1),
-        ("short", 2),
-        ("unsigned short", 2),
-        ("int", 4),
-        ("unsigned int", 4),
-        ("long", 8),
-        ("unsigned long", 8),
-    ]);
-    let bytes = bytes.get(scalar).copied().unwrap_or(0);
-    Some((written_scalar(scalar, bytes)?, count))
 }
