@@ -121,6 +121,7 @@ pub const OPTIMISATION: &[&str] = &[
     "aligned",
     "lines",
     "fold",
+    "saturate",
     "narrow",
     "cse",
     "invariant",

@@ -38,6 +38,7 @@ mod promote;
 pub mod regroup;
 mod reroll;
 pub mod rows;
+mod saturate;
 mod sink;
 pub mod split;
 mod strides;
@@ -133,6 +134,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "lines",
         run: |module, kernel, _| lines::run(module, kernel),
+    },
+    Pass {
+        name: "saturate",
+        run: |_, kernel, _| saturate::run(kernel),
     },
     Pass {
         name: "narrow",

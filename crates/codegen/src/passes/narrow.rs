@@ -64,7 +64,7 @@ enum Role {
 }
 
 /// The values of a kernel that fit.
-struct Found {
+pub(super) struct Found {
     /// Into how many bits.
     bits: u32,
     values: HashMap<Value, (Interval, Role)>,
@@ -81,13 +81,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 }
 
 fn narrow(kernel: &mut Kernel, bits: u32) {
-    let mut found = Found {
-        bits,
-        values: HashMap::new(),
-        groups: HashMap::new(),
-        compared: HashMap::new(),
-    };
-    found.region(kernel, &kernel.body);
+    let found = Found::of(kernel, bits);
     let chosen = found.worth_it(kernel);
     if chosen.is_empty() {
         return;
@@ -105,6 +99,27 @@ fn narrow(kernel: &mut Kernel, bits: u32) {
 }
 
 impl Found {
+    fn of(kernel: &Kernel, bits: u32) -> Found {
+        let mut found = Found {
+            bits,
+            values: HashMap::new(),
+            groups: HashMap::new(),
+            compared: HashMap::new(),
+        };
+        found.region(kernel, &kernel.body);
+        found
+    }
+
+    /// The values that fit into bytes.
+    pub(super) fn in_bytes(kernel: &Kernel) -> Found {
+        Found::of(kernel, 8)
+    }
+
+    /// If a value fits, and is not less than 0.
+    pub(super) fn is_natural(&self, value: Value) -> bool {
+        self.interval(value).is_some_and(|i| !i.is_signed())
+    }
+
     fn region(&mut self, kernel: &Kernel, region: &Region) {
         for inst in &region.insts {
             self.inst(kernel, inst);
@@ -332,11 +347,11 @@ fn used_wide(kernel: &Kernel, found: &Found, chosen: &HashSet<Value>) -> HashSet
     used
 }
 
-fn is_wide(scalar: Scalar) -> bool {
+pub(super) fn is_wide(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::U32 | Scalar::I32)
 }
 
-fn is_comparison(op: Op) -> bool {
+pub(super) fn is_comparison(op: Op) -> bool {
     matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
 }
 
