@@ -2,7 +2,8 @@
 //! its own.
 
 use invar_ir::{
-    AtomicOp, Const, MatrixPlace, Op, Order, Place, Scalar, Scope, Spaces, Type, Value,
+    AtomicOp, Const, Diagnostic, MatrixPlace, Op, Order, Place, Rule, Scalar, Scope, Spaces, Type,
+    Value,
 };
 use invar_llvm::foreign::{Block, Operand, function_name};
 
@@ -36,6 +37,8 @@ impl Translator<'_> {
             }
             ["invar", "pixel", name] => Err(self.refuse(&format!("the pixel data type `{name}`"))),
             // Only LLVM is not to know it.
+            ["invar", "said", what] => self.log(number, what).map(|()| None),
+            ["invar", "outside"] => Err(self.outside()),
             ["invar", "kept", _] => Ok(Some(Val::One(self.one(number, 0)?))),
             ["invar", op, scalar] => self.function(number, op, scalar).map(Some),
             ["llvm", "memcpy" | "memmove", ..] => self.copy_bytes(number, false).map(|()| None),
@@ -49,6 +52,15 @@ impl Translator<'_> {
             }
             _ => Err(self.refuse(&format!("the function `{}`", spelled(name)))),
         }
+    }
+
+    fn outside(&self) -> Diagnostic {
+        Diagnostic::error(
+            Rule::OutOfBounds,
+            self.k.span(),
+            "an element is accessed here that the array does not have",
+        )
+        .help("give the array that many elements, or check the index before")
     }
 
     /// A variable of the thread is all zeros when it begins, so zeros need not be stored once more.

@@ -372,7 +372,9 @@ pub(crate) fn sources(request: &Request) -> Sources {
         if found.iter().any(|(known, ..)| *known == key) {
             continue;
         }
-        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        // Files are shown as the user names the one that includes them.
+        let folder = Path::new(&name).parent().map(Path::to_path_buf);
+        let folder = folder.unwrap_or_default();
         let folders = || std::iter::once(&folder).chain(request.includes);
         for included in rewrite::includes(&text) {
             let file = folders().map(|f| f.join(&included)).find(|p| p.is_file());

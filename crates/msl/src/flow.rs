@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use invar_ir::inst::MAX_NESTING;
 use invar_ir::room::with_room;
-use invar_ir::{Const, Diagnostic, InstKind, Op, Region, Rule, Type, Value};
+use invar_ir::{Const, Diagnostic, InstKind, Op, Region, Rule, Span, Type, Value};
 use invar_llvm::foreign::{Kind, Operand};
 
 use crate::translate::{Done, Translator};
@@ -167,8 +167,8 @@ impl Translator<'_> {
         Ok(Vec::new())
     }
 
-    /// An `if`; what both sides hand on is handed on itself, since it depends on no condition.
-    fn joined(&mut self, condition: Value, yes: Region, no: Region) -> Vec<Value> {
+    /// An `if` at a place; what both sides hand on is handed on itself, since it depends on no condition.
+    fn joined(&mut self, span: Span, condition: Value, yes: Region, no: Region) -> Vec<Value> {
         let handed = |region: &Region| match region.insts.last().map(|inst| &inst.kind) {
             Some(InstKind::Yield(values)) => values.to_vec(),
             _leaves => Vec::new(),
@@ -178,6 +178,7 @@ impl Translator<'_> {
             .zip(handed(&no))
             .map(|(a, b)| (a == b).then_some(a))
             .collect();
+        self.k.set_span(span);
         let mut results = self.k.if_regions(condition, yes, no).to_vec();
         for (result, same) in results.iter_mut().zip(same) {
             *result = same.unwrap_or(*result);
@@ -344,7 +345,7 @@ impl Translator<'_> {
             let handed = self.renumber(places, &rest, results)?;
             self.go_on(&handed, &rest, followers, context)?;
             let no = self.close();
-            let results = self.joined(here, yes, no);
+            let results = self.joined(self.k.span(), here, yes, no);
             self.k.yield_(&results);
             return Ok(());
         }
@@ -364,7 +365,7 @@ impl Translator<'_> {
         let handed = self.renumber(places, &all, results)?;
         self.k.yield_(&handed);
         let no = self.close();
-        let results = self.joined(here, yes, no);
+        let results = self.joined(self.k.span(), here, yes, no);
         self.go_on(&results, &all, followers, context)
     }
 
@@ -452,10 +453,11 @@ impl Translator<'_> {
         followers: &[usize],
         context: &Context,
     ) -> Done<()> {
-        if self.f.insts[last].operands.first() == Some(&Operand::Undefined) {
+        if let Some(Operand::Undefined | Operand::Poison) = self.f.insts[last].operands.first() {
             return Err(self.refuse("a condition that nothing computes"));
         }
         let condition = self.one(last, 0)?;
+        let span = self.k.span();
         let inner = context.with(targets.to_vec());
         self.constants_of(targets)?;
         let wanted = targets.len().min(1);
@@ -472,7 +474,7 @@ impl Translator<'_> {
             self.open(&[]);
             self.leave(block, no, &last)?;
             let otherwise = self.close();
-            self.joined(condition, then, otherwise);
+            self.joined(span, condition, then, otherwise);
             self.end(context);
             return Ok(());
         }
@@ -490,7 +492,7 @@ impl Translator<'_> {
             let region = self.close();
             self.open(&[]);
             let otherwise = self.close();
-            self.joined(condition, region, otherwise);
+            self.joined(span, condition, region, otherwise);
             return self.leave(block, other, context);
         }
         self.open(&[]);
@@ -499,7 +501,7 @@ impl Translator<'_> {
         self.open(&[]);
         self.leave(block, no, &inner)?;
         let otherwise = self.close();
-        let results = self.joined(condition, then, otherwise);
+        let results = self.joined(span, condition, then, otherwise);
         self.go_on(&results, targets, followers, context)
     }
 }

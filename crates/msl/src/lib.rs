@@ -37,10 +37,12 @@ mod flow;
 mod graph;
 mod kept;
 mod lanes;
+mod logging;
 mod members;
 mod memory;
 mod needed;
 mod objects;
+mod parameters;
 mod places;
 mod pointers;
 mod rewrite;
@@ -148,10 +150,11 @@ impl Library {
         }
         let compiled = self.compiled(&request, sources)?;
         let all = self.translate(&compiled, kernel)?;
-        if let Some(place) = place.filter(|_| compiled.knows_files && !all.entries.is_empty()) {
+        let is_nothing = all.entries.is_empty() && all.refused.is_empty();
+        if let Some(place) = place.filter(|_| compiled.knows_files && !is_nothing) {
             place.store(&all);
         }
-        if all.entries.is_empty() && all.refused.is_empty() {
+        if is_nothing {
             // Of the others of templates none was made.
             let names = self.names().unwrap_or_default();
             let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
@@ -309,6 +312,7 @@ impl Library {
             .map(|c| c.name.clone())
             .collect();
         let translated = t.refuse_unknown().and_then(|()| {
+            t.check_parameters()?;
             let bound = t.declare()?;
             if let Some(most) = named.most_threads {
                 let threads = "threadgroup.x * threadgroup.y * threadgroup.z";
@@ -370,13 +374,21 @@ impl Library {
     fn checked_constants(&self) -> Result<HashMap<String, String>, Diagnostic> {
         let mut all = HashMap::new();
         for (name, value) in &self.constants {
-            let is_value = matches!(&**value, "true" | "false") || value.parse::<f64>().is_ok();
+            let is_number = |text: &str| {
+                matches!(text, "true" | "false") || text.parse::<f64>().is_ok_and(f64::is_finite)
+            };
+            let list = value.strip_prefix('[').and_then(|v| v.strip_suffix(']'));
+            let is_value = match list {
+                Some(list) => list.split(',').all(|part| is_number(part.trim())),
+                None => is_number(value),
+            };
             if !is_value {
                 return Err(Diagnostic::error(
                     Rule::FunctionConstant,
                     Span::NONE,
                     format!(
-                        "`{name}`: `{value}` is not a number; a function constant gets a number, true or false"
+                        "`{name}`: `{value}` is not a number; a function constant gets a number, true or false, and one of a \
+                         vector's type a list of them, `[1, 20]`"
                     ),
                 ));
             }

@@ -49,12 +49,14 @@ pub(crate) struct Bound {
 }
 
 /// The operation for a position of Metal's, and whether it has three components.
-fn position(name: &str) -> Option<(Op, bool)> {
+pub(crate) fn position(name: &str) -> Option<(Op, bool)> {
     Some(match name {
         "thread_position_in_grid" => (Op::ThreadPositionInGrid, true),
         "thread_position_in_threadgroup" => (Op::ThreadPositionInThreadgroup, true),
         "threadgroup_position_in_grid" => (Op::ThreadgroupPositionInGrid, true),
-        "threads_per_grid" => (Op::ThreadsPerGrid, true),
+        "threads_per_grid" | "grid_size" => (Op::ThreadsPerGrid, true),
+        // Of which it is the beginning.
+        "grid_origin" => (Op::ThreadPositionInGrid, true),
         "threads_per_threadgroup" => (Op::ThreadsPerThreadgroup, true),
         "dispatch_threads_per_threadgroup" => (Op::DispatchThreadsPerThreadgroup, true),
         "threadgroups_per_grid" => (Op::ThreadgroupsPerGrid, true),
@@ -66,6 +68,10 @@ fn position(name: &str) -> Option<(Op, bool)> {
         "simdgroups_per_threadgroup" | "dispatch_simdgroups_per_threadgroup" => {
             (Op::SimdgroupsPerThreadgroup, false)
         }
+        // Of which four are one.
+        "quadgroup_index_in_threadgroup" => (Op::ThreadIndexInThreadgroup, false),
+        "quadgroups_per_threadgroup" => (Op::ThreadsPerThreadgroup, false),
+        "dispatch_quadgroups_per_threadgroup" => (Op::DispatchThreadsPerThreadgroup, false),
         _other => return None,
     })
 }
@@ -210,9 +216,9 @@ impl Translator<'_> {
             .annotations
             .iter()
             .filter_map(|(n, _)| n.strip_prefix("msl."));
-        let found = annotations.find_map(position);
-        if let Some((op, has_components)) = found {
-            return self.position(number, op, has_components);
+        let found = annotations.find_map(|name| Some((name, position(name)?)));
+        if let Some((name, (op, has_components))) = found {
+            return self.position(number, name, op, has_components);
         }
         if is_handle(param) {
             self.handle(number)?;
@@ -321,8 +327,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn position(&mut self, number: usize, op: Op, has_components: bool) -> Done<()> {
+    fn position(&mut self, number: usize, place: &str, op: Op, has_components: bool) -> Done<()> {
         let param = &self.f.params[number];
+        let op = Some(op).filter(|_| place != "grid_origin");
         if param.by_value.is_some() {
             let root = Root::Param(number);
             let written = match &param.debug {
@@ -331,9 +338,14 @@ impl Translator<'_> {
             };
             let (scalar, count) = written.unwrap_or((Scalar::U32, 3));
             let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
-            if accesses.iter().any(|a| a.writes) {
-                return self.position_that_changes(number, op, scalar);
-            }
+            let is_accessed = !accesses.is_empty();
+            let Some(op) = op.filter(|_| !accesses.iter().any(|a| a.writes)) else {
+                if is_accessed {
+                    return self.position_in_memory(number, op, scalar);
+                }
+                self.params.push(Val::Address(Address::of(Some(root))));
+                return Ok(());
+            };
             let object = Object {
                 what: What::Position(op, count),
                 granule_bytes: scalar.size_bytes(),
@@ -343,9 +355,24 @@ impl Translator<'_> {
             self.params.push(Val::Address(Address::of(Some(root))));
             return Ok(());
         }
-        let value = match has_components {
-            true => self.k.op(op, Dim::X, &[]),
-            false => self.op(op, &[]),
+        let value = match (place, op) {
+            (_, None) => self.bits(Scalar::U32, 0),
+            ("quadgroup_index_in_threadgroup", Some(op)) => {
+                let index = self.op(op, &[]);
+                let four = self.bits(Scalar::U32, 4);
+                self.op(Op::Div, &[index, four])
+            }
+            ("quadgroups_per_threadgroup" | "dispatch_quadgroups_per_threadgroup", Some(op)) => {
+                let [x, y, z] = [Dim::X, Dim::Y, Dim::Z].map(|dim| self.k.op(op, dim, &[]));
+                let rows = self.op(Op::Mul, &[x, y]);
+                let all = self.op(Op::Mul, &[rows, z]);
+                let three = self.bits(Scalar::U32, 3);
+                let more = self.op(Op::Add, &[all, three]);
+                let four = self.bits(Scalar::U32, 4);
+                self.op(Op::Div, &[more, four])
+            }
+            (_, Some(op)) if has_components => self.k.op(op, Dim::X, &[]),
+            (_, Some(op)) => self.op(op, &[]),
         };
         self.k.name(value, &param.name);
         let value = match scalar_of(param.ty) {
@@ -359,8 +386,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A position that the kernel assigns to is a variable which begins as that.
-    fn position_that_changes(&mut self, number: usize, op: Op, component: Scalar) -> Done<()> {
+    /// A position that the kernel assigns to is a variable which begins as that; and so is one of zeros.
+    fn position_in_memory(&mut self, number: usize, op: Option<Op>, component: Scalar) -> Done<()> {
         let root = Root::Param(number);
         let (granule_bytes, scalar) = self.objects.granule(root, None);
         if granule_bytes != component.size_bytes() {
@@ -369,6 +396,9 @@ impl Translator<'_> {
         let name = &self.f.params[number].name;
         let memory = self.k.alloc_thread(name, scalar, 4);
         for (at, dim) in [Dim::X, Dim::Y, Dim::Z].into_iter().enumerate() {
+            let Some(op) = op else {
+                break;
+            };
             let value = self.k.op(op, dim, &[]);
             let value = self.k.cast(value, Type::Scalar(component));
             let value = self.as_scalar(value, scalar);
@@ -947,6 +977,9 @@ impl Translator<'_> {
     pub fn store(&mut self, number: usize) -> Done<()> {
         let f = self.f;
         let inst = &f.insts[number];
+        if inst.operands[0] == Operand::Poison {
+            return Err(self.undefined());
+        }
         // Padding, which is not a location (L3): variables have a value from the start.
         if self.operand(&inst.operands[0])? == Val::Undefined {
             return Ok(());

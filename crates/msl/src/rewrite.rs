@@ -416,7 +416,11 @@ impl Rewriter<'_> {
         let macros = on_line.filter(|at| is_macro(self.t.word(*at)));
         let space = space.or(macros.last());
         let (head, tail, defined) = match value {
-            Some(value) => ("constexpr const", format!(" = {value}"), "true"),
+            Some(value) => (
+                "constexpr const",
+                format!(" = {}", value.replace('[', "{").replace(']', "}")),
+                "true",
+            ),
             None => (
                 "extern const",
                 " __attribute__((section(\"function_constant\")))".to_string(),
@@ -428,7 +432,8 @@ impl Rewriter<'_> {
         }
         let held = value.map_or(String::new(), |value| {
             format!(
-                "; static_assert(::metal::invar_holds({name}, {value}), \"{}`{name}` has a type that does not hold {value}\")",
+                "; static_assert(::metal::invar_holds({name}, {}), \"{}`{name}` has a type that does not hold {value}\")",
+                value.trim_matches(['[', ']']),
                 clang::CONSTANT
             )
         });

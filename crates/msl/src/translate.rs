@@ -91,6 +91,13 @@ struct Scope {
     elements: HashMap<Value, [Value; 2]>,
 }
 
+/// What is said to a logger so far.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub text: String,
+    pub values: Vec<Value>,
+}
+
 pub(crate) struct Translator<'a> {
     pub f: &'a Function,
     pub k: KernelBuilder,
@@ -123,6 +130,8 @@ pub(crate) struct Translator<'a> {
     pub asks_alignment: bool,
     /// Whether there are addresses as numbers.
     pub has_address_numbers: bool,
+    /// What is said to a logger.
+    pub log: Log,
 }
 
 impl<'a> Translator<'a> {
@@ -145,6 +154,7 @@ impl<'a> Translator<'a> {
             shared: HashMap::new(),
             asks_alignment: true,
             has_address_numbers: has_address_numbers(f),
+            log: Log::default(),
             f,
             k,
         }
@@ -268,7 +278,7 @@ impl<'a> Translator<'a> {
                 Val::Address(address)
             }
             Operand::Null => Val::Address(Address::of(None)),
-            Operand::Undefined => Val::Undefined,
+            Operand::Undefined | Operand::Poison => Val::Undefined,
             Operand::Zeros => Val::Parts(Vec::new()),
             Operand::Parts(parts) => {
                 let mut all = Vec::new();
@@ -301,7 +311,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn undefined(&self) -> Diagnostic {
+    pub fn undefined(&self) -> Diagnostic {
         Diagnostic::error(
             Rule::UninitialisedRead,
             self.k.span(),

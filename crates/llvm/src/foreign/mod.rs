@@ -11,9 +11,11 @@
 mod blocks;
 mod chains;
 mod debug;
+mod divisions;
 mod outside;
 mod passes;
 mod read;
+mod tables;
 mod thread;
 mod types;
 mod unroll;

@@ -1,31 +1,53 @@
-//! Accesses of a variable's array at a known place that it does not have. LLVM leaves them out, as what C++ gives no
-//! meaning to, and so their findings with them; a number that it does not know keeps them.
+//! Accesses of a variable's array or of a table at a known place that it does not have. LLVM leaves them out, as what
+//! C++ gives no meaning to, and so their findings with them; a number that it does not know keeps them.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::ptr;
 
 use inkwell::llvm_sys::core::{
-    LLVMAddFunction, LLVMBuildCall2, LLVMConstIntGetSExtValue, LLVMCreateBuilderInContext,
-    LLVMDisposeBuilder, LLVMFunctionType, LLVMGetAllocatedType, LLVMGetArrayLength2,
-    LLVMGetFirstUse, LLVMGetGEPSourceElementType, LLVMGetInstructionOpcode, LLVMGetNamedFunction,
-    LLVMGetNextUse, LLVMGetNumOperands, LLVMGetOperand, LLVMGetTypeKind, LLVMGetUser,
-    LLVMIsAAllocaInst, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMPositionBuilderBefore,
-    LLVMSetOperand, LLVMTypeOf,
+    LLVMAddFunction, LLVMBuildCall2, LLVMBuildGEP2, LLVMConstInt, LLVMConstIntGetSExtValue,
+    LLVMCreateBuilderInContext, LLVMDisposeBuilder, LLVMFunctionType, LLVMGetAllocatedType,
+    LLVMGetArrayLength2, LLVMGetFirstUse, LLVMGetGEPSourceElementType, LLVMGetInstructionOpcode,
+    LLVMGetIntTypeWidth, LLVMGetNamedFunction, LLVMGetNextUse, LLVMGetNumOperands, LLVMGetOperand,
+    LLVMGetPreviousInstruction, LLVMGetTypeKind, LLVMGetUser, LLVMGlobalGetValueType,
+    LLVMInt8TypeInContext, LLVMInt64TypeInContext, LLVMIsAAllocaInst, LLVMIsAConstantInt,
+    LLVMIsAGetElementPtrInst, LLVMPositionBuilderBefore, LLVMSetOperand, LLVMTypeOf,
+    LLVMVoidTypeInContext,
 };
-use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
+use inkwell::llvm_sys::prelude::{
+    LLVMBuilderRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef,
+};
+use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMStoreSizeOfType};
 use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
 use super::unroll::is_for_registers;
-use super::values::for_each;
+use super::values::{callee, for_each, known_place, opaque};
 
-/// The function whose result is its argument, of which LLVM knows nothing.
-const KEPT: &CStr = c"invar.kept.i64";
+/// What marks an access outside of what has to be in registers.
+pub(super) const OUTSIDE: &CStr = c"invar.outside";
 
-/// Hides the indices of a function's accesses outside of arrays from LLVM. What has to be in registers is left.
+/// Hides from LLVM that a function accesses variables outside of what they have: its indices beyond arrays, and its
+/// places beyond whole variables. What has to be in registers gets a mark there.
 ///
 /// # Safety
 /// It is a function of the module, and that of the context.
 pub(super) unsafe fn keep(context: LLVMContextRef, module: LLVMModuleRef, function: LLVMValueRef) {
-    // SAFETY: the caller's promise; calls are put in when all are found.
+    // SAFETY: the caller's promise.
+    unsafe {
+        let builder = LLVMCreateBuilderInContext(context);
+        keep_indices(context, module, builder, function);
+        keep_places(context, module, builder, function);
+        LLVMDisposeBuilder(builder);
+    }
+}
+
+unsafe fn keep_indices(
+    context: LLVMContextRef,
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    function: LLVMValueRef,
+) {
+    // SAFETY: as in `keep`; calls are put in when all are found.
     unsafe {
         let mut found = Vec::new();
         for_each(function, |inst| {
@@ -36,25 +58,116 @@ pub(super) unsafe fn keep(context: LLVMContextRef, module: LLVMModuleRef, functi
                 found.push((inst, operand));
             }
         });
-        if found.is_empty() {
+        for (inst, operand) in found {
+            LLVMPositionBuilderBefore(builder, inst);
+            let array = LLVMGetGEPSourceElementType(inst);
+            if is_for_registers(array) {
+                // Templates access arrays of no element where nothing comes of it.
+                if LLVMGetArrayLength2(array) > 0 {
+                    mark(context, module, builder, inst);
+                }
+                continue;
+            }
+            let index = LLVMGetOperand(inst, operand);
+            LLVMSetOperand(inst, operand, kept(context, module, builder, index));
+        }
+    }
+}
+
+unsafe fn keep_places(
+    context: LLVMContextRef,
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    function: LLVMValueRef,
+) {
+    // SAFETY: as in `keep`; calls are put in when all are found.
+    unsafe {
+        let layout = LLVMGetModuleDataLayout(module);
+        let mut found = Vec::new();
+        for_each(function, |inst| {
+            let (operand, accessed) = match LLVMGetInstructionOpcode(inst) {
+                LLVMOpcode::LLVMLoad => (0, inst),
+                LLVMOpcode::LLVMStore => (1, LLVMGetOperand(inst, 0)),
+                _other => return,
+            };
+            if let Some((base, at)) = known_place(layout, LLVMGetOperand(inst, operand)) {
+                let has = LLVMABISizeOfType(layout, type_of(base)) as i64;
+                let needs = LLVMStoreSizeOfType(layout, LLVMTypeOf(accessed)) as i64;
+                if has > 0 && (at < 0 || at > has - needs) {
+                    found.push((inst, operand, base, at));
+                }
+            }
+        });
+        for (inst, operand, base, at) in found {
+            LLVMPositionBuilderBefore(builder, inst);
+            if is_for_registers(type_of(base)) {
+                mark(context, module, builder, inst);
+                continue;
+            }
+            let at = LLVMConstInt(LLVMInt64TypeInContext(context), at as u64, 1);
+            let mut index = [kept(context, module, builder, at)];
+            let byte = LLVMInt8TypeInContext(context);
+            let place = LLVMBuildGEP2(builder, byte, base, index.as_mut_ptr(), 1, c"".as_ptr());
+            LLVMSetOperand(inst, operand, place);
+        }
+    }
+}
+
+/// The result of a function that gives back what it gets, of which LLVM knows nothing.
+unsafe fn kept(
+    context: LLVMContextRef,
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    index: LLVMValueRef,
+) -> LLVMValueRef {
+    // SAFETY: it is an integer, and the builder is in a function of the module.
+    unsafe {
+        let int = LLVMTypeOf(index);
+        let name = CString::new(format!("invar.kept.i{}", LLVMGetIntTypeWidth(int)));
+        let Ok(name) = name else {
+            return index;
+        };
+        let mut params = [int];
+        let ty = LLVMFunctionType(int, params.as_mut_ptr(), 1, 0);
+        let function = opaque(context, module, &name, ty);
+        let mut given = [index];
+        LLVMBuildCall2(builder, ty, function, given.as_mut_ptr(), 1, c"".as_ptr())
+    }
+}
+
+/// Marks an access, once.
+unsafe fn mark(
+    context: LLVMContextRef,
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    inst: LLVMValueRef,
+) {
+    // SAFETY: the builder is in front of the instruction, in a function of the module.
+    unsafe {
+        let before = LLVMGetPreviousInstruction(inst);
+        if !before.is_null()
+            && callee(before).is_some_and(|name| *name == *OUTSIDE.to_string_lossy())
+        {
             return;
         }
-        let builder = LLVMCreateBuilderInContext(context);
-        for (inst, operand) in found {
-            let index = LLVMGetOperand(inst, operand);
-            let int = LLVMTypeOf(index);
-            let mut params = [int];
-            let ty = LLVMFunctionType(int, params.as_mut_ptr(), 1, 0);
-            let mut kept = LLVMGetNamedFunction(module, KEPT.as_ptr());
-            if kept.is_null() {
-                kept = LLVMAddFunction(module, KEPT.as_ptr(), ty);
-            }
-            LLVMPositionBuilderBefore(builder, inst);
-            let mut arguments = [index];
-            let call = LLVMBuildCall2(builder, ty, kept, arguments.as_mut_ptr(), 1, c"".as_ptr());
-            LLVMSetOperand(inst, operand, call);
+        let nothing = LLVMVoidTypeInContext(context);
+        let ty = LLVMFunctionType(nothing, ptr::null_mut(), 0, 0);
+        let mut function = LLVMGetNamedFunction(module, OUTSIDE.as_ptr());
+        if function.is_null() {
+            function = LLVMAddFunction(module, OUTSIDE.as_ptr(), ty);
         }
-        LLVMDisposeBuilder(builder);
+        LLVMBuildCall2(builder, ty, function, ptr::null_mut(), 0, c"".as_ptr());
+    }
+}
+
+/// The type of a variable, of a function or outside.
+unsafe fn type_of(base: LLVMValueRef) -> LLVMTypeRef {
+    // SAFETY: it is one.
+    unsafe {
+        match LLVMIsAAllocaInst(base).is_null() {
+            true => LLVMGlobalGetValueType(base),
+            false => LLVMGetAllocatedType(base),
+        }
     }
 }
 
@@ -64,7 +177,7 @@ unsafe fn outside(inst: LLVMValueRef) -> Option<u32> {
     unsafe {
         let base = LLVMGetOperand(inst, 0);
         let ty = LLVMGetGEPSourceElementType(inst);
-        if !is_array(ty) || is_for_registers(ty) || !is_of_variable(base) {
+        if !is_array(ty) || !is_of_variable(base) {
             return None;
         }
         let length = LLVMGetArrayLength2(ty) as i64;
@@ -84,7 +197,7 @@ unsafe fn is_of_variable(mut base: LLVMValueRef) -> bool {
     unsafe {
         for _ in 0..8 {
             if !LLVMIsAAllocaInst(base).is_null() {
-                return !is_for_registers(LLVMGetAllocatedType(base));
+                return true;
             }
             if !is_address(base) {
                 return false;

@@ -25,8 +25,9 @@ use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
 use super::debug::Debug;
 use super::read::{self, Params, variable_name};
+use super::tables::Tables;
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
-use super::{Function, blocks, chains, outside, unroll};
+use super::{Function, blocks, chains, divisions, outside, unroll};
 
 /// How often loops are written out and what is then known is found: a loop may be inside of another.
 const ROUNDS: usize = 3;
@@ -180,19 +181,36 @@ impl Module {
             }
             // What is said of variables is not asked for, and passes would keep it up to date.
             self.run("globaldce,strip-nonlinetable-debuginfo")?;
+            // What LLVM gives no meaning to it would leave out, with all that leads there.
+            let tables = Tables::hide(self.module);
+            for function in chains::defined(self.module) {
+                divisions::hide(self.context, self.module, function);
+            }
+            // Addresses in variables are seen through, before arrays are taken apart.
+            self.run("function(mem2reg)")?;
+            self.keep_what_is_outside();
             // Variables go to registers once for each function, not once for each call of it: LLVM asks of each where in
             // all that it is inlined into its values meet.
             self.run(&format!("function(sroa,early-cse,instsimplify,{SIMPLIFY})"))?;
-            self.keep_what_is_outside();
+            self.put_known_in(&tables);
             self.shorten_chains()?;
             self.run("always-inline,globaldce")?;
+            self.keep_what_is_outside();
             for function in params.keys() {
                 blocks::divide(self.context, *function);
             }
             self.run(&format!(
                 "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
-            self.keep_what_is_outside();
+            // What is known by then may say more.
+            for _ in 0..ROUNDS {
+                if !self.put_known_in(&tables) {
+                    break;
+                }
+                self.run(&format!(
+                    "function(early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
+                ))?;
+            }
             // No pass changes what has too many loops, for that takes long.
             let left_alone = self.attribute(c"optnone");
             let index = LLVMAttributeFunctionIndex;
@@ -225,6 +243,7 @@ impl Module {
                     !too_many.contains_key(f) && !unknown.contains(f) && !is_left.contains(f)
                 }),
                 leave_alone,
+                &tables,
             )?;
             params.retain(|function, _| !too_many.contains_key(function));
             for function in params.keys() {
@@ -233,7 +252,10 @@ impl Module {
             self.run(&format!(
                 "function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,{SIMPLIFY},loop-simplify,lcssa)"
             ))?;
+            self.put_known_in(&tables);
+            tables.reveal();
             for function in kept {
+                divisions::leave_cuts_out(function);
                 let read = |params| Function {
                     reads_unknown: unknown.contains(&function),
                     ..read::function(&self, function, params, &computed)
@@ -252,6 +274,7 @@ impl Module {
         &self,
         functions: impl Iterator<Item = &'f LLVMValueRef>,
         leave_alone: impl Fn(LLVMValueRef),
+        tables: &Tables,
     ) -> Result<(), String> {
         // SAFETY: as in `pass`.
         unsafe {
@@ -263,11 +286,11 @@ impl Module {
                     "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
                      loop(indvars,loop-unroll-full),{SIMPLIFY})"
                 ))?;
-                self.keep_what_is_outside();
+                self.put_known_in(tables);
                 self.run(&format!(
                     "function(sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
                 ))?;
-                self.keep_what_is_outside();
+                self.put_known_in(tables);
                 // Where no loop was written out, no more is known of the others than before.
                 open.retain_mut(|(function, loops)| {
                     let before = std::mem::replace(loops, unroll::loops(*function));
@@ -285,7 +308,22 @@ impl Module {
         Ok(())
     }
 
-    /// Keeps accesses outside of arrays of variables, of all functions.
+    /// Keeps accesses outside of variables, of all functions, and puts in what is known of divisions and tables; whether
+    /// it was anything.
+    unsafe fn put_known_in(&self, tables: &Tables) -> bool {
+        // SAFETY: they are the module's functions.
+        unsafe {
+            self.keep_what_is_outside();
+            let mut is_any = false;
+            for function in chains::defined(self.module) {
+                is_any |= tables.put_in(self.context, function);
+                is_any |= divisions::reveal(self.context, function);
+            }
+            is_any
+        }
+    }
+
+    /// Keeps accesses outside of variables, of all functions.
     unsafe fn keep_what_is_outside(&self) {
         // SAFETY: they are the module's functions.
         unsafe {

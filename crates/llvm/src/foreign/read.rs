@@ -5,20 +5,20 @@ use std::ffi::{CStr, c_uint};
 use std::slice;
 
 use inkwell::llvm_sys::core::{
-    LLVMConstIntGetSExtValue, LLVMConstIntGetZExtValue, LLVMConstRealGetDouble, LLVMCountIncoming,
-    LLVMCountParams, LLVMCountStructElementTypes, LLVMGetAggregateElement, LLVMGetAllocatedType,
+    LLVMConstIntGetZExtValue, LLVMConstRealGetDouble, LLVMCountIncoming, LLVMCountParams,
+    LLVMCountStructElementTypes, LLVMGetAggregateElement, LLVMGetAllocatedType,
     LLVMGetArrayLength2, LLVMGetConstOpcode, LLVMGetElementType, LLVMGetEnumAttributeAtIndex,
     LLVMGetEnumAttributeKindForName, LLVMGetFCmpPredicate, LLVMGetFirstBasicBlock,
-    LLVMGetFirstInstruction, LLVMGetGEPSourceElementType, LLVMGetICmpPredicate,
-    LLVMGetIncomingBlock, LLVMGetIncomingValue, LLVMGetIndices, LLVMGetInitializer,
-    LLVMGetInstructionOpcode, LLVMGetIntTypeWidth, LLVMGetNextBasicBlock, LLVMGetNextInstruction,
-    LLVMGetNumArgOperands, LLVMGetNumIndices, LLVMGetNumOperands, LLVMGetOperand, LLVMGetParam,
-    LLVMGetSection, LLVMGetSuccessor, LLVMGetTypeAttributeValue, LLVMGetTypeKind,
-    LLVMGetVectorSize, LLVMGlobalGetValueType, LLVMIsAConstantAggregateZero, LLVMIsAConstantArray,
+    LLVMGetFirstInstruction, LLVMGetICmpPredicate, LLVMGetIncomingBlock, LLVMGetIncomingValue,
+    LLVMGetIndices, LLVMGetInitializer, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
+    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetNumArgOperands, LLVMGetNumIndices,
+    LLVMGetNumOperands, LLVMGetOperand, LLVMGetParam, LLVMGetReturnType, LLVMGetSection,
+    LLVMGetSuccessor, LLVMGetTypeAttributeValue, LLVMGetTypeKind, LLVMGetVectorSize,
+    LLVMGlobalGetValueType, LLVMIsAConstantAggregateZero, LLVMIsAConstantArray,
     LLVMIsAConstantDataArray, LLVMIsAConstantDataVector, LLVMIsAConstantExpr, LLVMIsAConstantFP,
     LLVMIsAConstantInt, LLVMIsAConstantPointerNull, LLVMIsAConstantStruct, LLVMIsAConstantVector,
-    LLVMIsAFunction, LLVMIsConditional, LLVMIsGlobalConstant, LLVMIsUndef,
-    LLVMStructGetTypeAtIndex, LLVMTypeOf,
+    LLVMIsAFunction, LLVMIsConditional, LLVMIsGlobalConstant, LLVMIsPoison, LLVMIsUndef,
+    LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMGetSubprogram, LLVMInstructionGetDebugLoc};
 use inkwell::llvm_sys::prelude::{LLVMTypeRef, LLVMValueRef};
@@ -28,8 +28,9 @@ use inkwell::llvm_sys::target::{
 use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind};
 
 use super::debug::Debug;
+use super::divisions::division;
 use super::passes::Module;
-use super::values::{Annotation, callee, for_each, is_variable, name_of};
+use super::values::{Annotation, callee, for_each, is_variable, name_of, offset};
 use super::{
     Binary, Block, Compare, Convert, DebugType, Element, Function, Global, Inst, Kind, Operand,
     Ordered, Param, Type,
@@ -77,6 +78,7 @@ pub(super) unsafe fn function(
         };
         let subprogram = LLVMGetSubprogram(function);
         r.out.location = debug.declaration(subprogram);
+        r.out.result = ty(LLVMGetReturnType(LLVMGlobalGetValueType(function)));
         let mut types = params.types.iter().cloned();
         let by_value = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
         for number in 0..LLVMCountParams(function) {
@@ -161,7 +163,7 @@ impl Reader<'_> {
                 LLVMOpcode::LLVMLoad => Kind::Load,
                 LLVMOpcode::LLVMStore => Kind::Store,
                 LLVMOpcode::LLVMGetElementPtr => {
-                    let (constant, terms) = self.offset(inst);
+                    let (constant, terms) = offset(self.layout, inst);
                     values.truncate(1);
                     values.extend(terms.iter().map(|(value, _)| *value));
                     Kind::Offset(constant, terms.iter().map(|(_, scale)| *scale).collect())
@@ -202,6 +204,8 @@ impl Reader<'_> {
                         Kind::Convert(Convert::FloatToSigned)
                     } else if name.starts_with("llvm.fptoui.sat.") {
                         Kind::Convert(Convert::FloatToUnsigned)
+                    } else if let Some(division) = division(&name) {
+                        Kind::Binary(division)
                     } else {
                         Kind::Call(name)
                     }
@@ -234,41 +238,6 @@ impl Reader<'_> {
         self.blocks[&block]
     }
 
-    /// How many bytes an address computation adds: a number, and values times numbers.
-    unsafe fn offset(&self, gep: LLVMValueRef) -> (i64, Vec<(LLVMValueRef, i64)>) {
-        let (mut constant, mut terms) = (0_i64, Vec::new());
-        // SAFETY: as in `function`: an instruction or a constant that computes an address.
-        unsafe {
-            let mut at = LLVMGetGEPSourceElementType(gep);
-            for i in 1..LLVMGetNumOperands(gep) as c_uint {
-                let index = LLVMGetOperand(gep, i);
-                let number =
-                    (!LLVMIsAConstantInt(index).is_null()).then(|| LLVMConstIntGetSExtValue(index));
-                let step = if i == 1 {
-                    self.size(at)
-                } else {
-                    match LLVMGetTypeKind(at) {
-                        LLVMTypeKind::LLVMStructTypeKind => {
-                            let field = number.unwrap_or(0) as c_uint;
-                            constant += LLVMOffsetOfElement(self.layout, at, field) as i64;
-                            at = LLVMStructGetTypeAtIndex(at, field);
-                            continue;
-                        }
-                        _array_or_vector => {
-                            at = LLVMGetElementType(at);
-                            self.size(at)
-                        }
-                    }
-                } as i64;
-                match number {
-                    Some(number) => constant = constant.wrapping_add(number.wrapping_mul(step)),
-                    None => terms.push((index, step)),
-                }
-            }
-        }
-        (constant, terms)
-    }
-
     unsafe fn operand(&mut self, value: LLVMValueRef) -> Operand {
         if let Some(number) = self.insts.get(&value) {
             return Operand::Inst(*number);
@@ -288,6 +257,9 @@ impl Reader<'_> {
             if !LLVMIsAConstantPointerNull(value).is_null() {
                 return Operand::Null;
             }
+            if LLVMIsPoison(value) != 0 {
+                return Operand::Poison;
+            }
             if LLVMIsUndef(value) != 0 {
                 return Operand::Undefined;
             }
@@ -304,7 +276,8 @@ impl Reader<'_> {
                 && LLVMGetConstOpcode(value) == LLVMOpcode::LLVMGetElementPtr
             {
                 let base = self.operand(LLVMGetOperand(value, 0));
-                if let (Operand::Global(global, before), (more, terms)) = (base, self.offset(value))
+                if let (Operand::Global(global, before), (more, terms)) =
+                    (base, offset(self.layout, value))
                     && terms.is_empty()
                 {
                     return Operand::Global(global, before + more);

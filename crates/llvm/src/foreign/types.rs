@@ -3,9 +3,10 @@
 use super::debug::{DebugType, Location};
 
 /// A type of LLVM's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Type {
     /// No value.
+    #[default]
     Void,
     /// An integer of so many bits.
     Int(u32),
@@ -72,6 +73,8 @@ pub enum Operand {
     Zeros,
     /// A value that nobody gave.
     Undefined,
+    /// What LLVM gives no meaning to.
+    Poison,
     /// A constant struct or array.
     Parts(Vec<Operand>),
     /// A function, by name.
@@ -259,6 +262,8 @@ pub struct Global {
 pub struct Function {
     /// Its parameters.
     pub params: Vec<Param>,
+    /// What it gives.
+    pub result: Type,
     /// What it uses outside.
     pub globals: Vec<Global>,
     /// The first is where it begins.

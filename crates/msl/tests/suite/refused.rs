@@ -717,12 +717,14 @@ fn function_constants_hold_what_they_are_given() {
         ("scale", "0.1", true),
         ("scale", "3", true),
         ("small", "0.1", true),
+        ("dims", "[1, 20]", true),
+        ("dims", "[1, -20]", false),
     ] {
         let library = Library {
             name: "constants.metal".to_string(),
             text: "constant int w [[function_constant(0)]];\nconstant uint u [[function_constant(1)]];\n\
                    constant bool flag [[function_constant(2)]];\nconstant float scale [[function_constant(3)]];\n\
-                   constant half small [[function_constant(4)]];\n\
+                   constant half small [[function_constant(4)]];\nconstant uint2 dims [[function_constant(5)]];\n\
                    kernel void k(device int *x [[buffer(0)]]) { x[0] = 1; }\n"
                 .to_string(),
             constants: vec![(name.to_string(), value.to_string())],
@@ -776,4 +778,217 @@ fn what_llvm_knows_to_be_outside_stays() {
     let converted = text("x[i] = int(3e10f); x[i + 1] = int(uint(-5.0f));");
     assert!(converted.contains("2147483647"), "{converted}");
     assert_eq!(converted.matches("store").count(), 2, "{converted}");
+}
+
+/// As compilers of the language refuse it: by the kernel, and not by the file.
+#[test]
+fn parameters_have_what_the_language_gives_them() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    for (kernel, said, help) in [
+        (
+            "kernel void k(device uint *x, uint i [[thread_positoin_in_grid]]) { x[i] = 1; }",
+            "`i` has the attribute [[thread_positoin_in_grid]], which parameters of kernels do not have",
+            "write [[thread_position_in_grid]]",
+        ),
+        (
+            "kernel void k(device uint *x, uint i [[vertex_id]]) { x[i] = 1; }",
+            "`i` has the attribute [[vertex_id]], which parameters of kernels do not have",
+            "parameters of kernels have [[buffer(n)]] and its like",
+        ),
+        (
+            "kernel void k(device uint *x, uint i) { x[i] = 1; }",
+            "`i` is a value without an attribute that says which",
+            "write `constant T &i` for what the host gives",
+        ),
+        (
+            "kernel void k(device uint *x, uint i [[buffer(1)]]) { x[i] = 1; }",
+            "`i` is a value, and [[buffer]] is of what is in memory",
+            "write `constant T &i`",
+        ),
+        (
+            "kernel void k(device uint *x [[buffer(0)]], device uint *y [[buffer(0)]]) { x[0] = y[0]; }",
+            "`x` and `y` both have [[buffer(0)]]",
+            "give each a number of its own",
+        ),
+        (
+            "kernel void k(device uint *x [[buffer(31)]]) { x[0] = 1; }",
+            "`x` has [[buffer(31)]]: numbers are 0 to 30",
+            "give it another number",
+        ),
+        (
+            "kernel int k(device uint *x) { x[0] = 1; return 1; }",
+            "a kernel has no result",
+            "write `kernel void`",
+        ),
+        (
+            "kernel void k(device double *x) { x[0] = 1; }",
+            "`x` leads to `double`, a type that the language does not have",
+            "use `float`",
+        ),
+        (
+            "kernel void k(device float *x, float2 n [[threads_per_grid]]) { x[0] = n.x; }",
+            "`n` has [[threads_per_grid]] and a type that this does not have",
+            "it is `uint`, `uint2`, `uint3`",
+        ),
+        (
+            "kernel void k(device uint *x, uint2 n [[thread_index_in_simdgroup]]) { x[0] = n.x; }",
+            "`n` has [[thread_index_in_simdgroup]] and a type that this does not have",
+            "it is `uint` or `ushort`",
+        ),
+    ] {
+        let library = Library {
+            name: "parameters.metal".to_string(),
+            text: format!(
+                "#include <metal_stdlib>\nusing namespace metal;\n{kernel}\n\
+                 kernel void other(device uint *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {{ x[i] = i; }}\n"
+            ),
+            ..Library::default()
+        };
+        let all = library.kernels(None).expect("the other is one");
+        assert_eq!(all.entries.len(), 1, "{kernel}");
+        let [(_, Diagnostics(errors))] = &all.refused[..] else {
+            panic!("{kernel}: {:?}", all.refused);
+        };
+        assert!(
+            errors[0].message.starts_with(said),
+            "{kernel}: {}",
+            errors[0].message
+        );
+        let given = errors[0].help.clone().unwrap_or_default();
+        assert!(given.starts_with(help), "{kernel}: {given}");
+        assert_eq!(errors[0].span().start.line, 3, "{kernel}");
+    }
+    // Of two that depend on a constant one may be there.
+    let library = Library {
+        name: "either.metal".to_string(),
+        text: "#include <metal_stdlib>\nusing namespace metal;\n\
+               constant bool wide [[function_constant(0)]];\nconstant bool narrow = !wide;\n\
+               kernel void k(device uint *x [[buffer(0), function_constant(wide)]],\n\
+                             device ushort *y [[buffer(0), function_constant(narrow)]]) {\n\
+                   if (wide) x[0] = 1; else y[0] = 1;\n}\n"
+            .to_string(),
+        constants: vec![("wide".to_string(), "true".to_string())],
+        ..Library::default()
+    };
+    assert!(library.kernels(None).is_ok());
+}
+
+/// What has to be in registers has no place behind it.
+#[test]
+fn accesses_beyond_registers_are_refused_at_their_line() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let library = Library {
+        name: "matrices.metal".to_string(),
+        text: "#include <metal_stdlib>\nusing namespace metal;\n\
+               kernel void k(device float *x [[buffer(0)]]) {\n\
+                   simdgroup_float8x8 m[2];\n\
+                   for (int k = 0; k <= 2; k++)\n\
+                       simdgroup_load(m[k], x + 64 * k, 8);\n\
+                   simdgroup_store(m[0], x, 8);\n}\n"
+            .to_string(),
+        ..Library::default()
+    };
+    let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
+    assert_eq!(
+        all[0].message,
+        "an element is accessed here that the array does not have"
+    );
+    assert_eq!(all[0].span().start.line, 6);
+}
+
+/// Also where the source is named by a relative path.
+#[test]
+fn included_files_are_shown_as_the_source_is_named() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let folder = tempfile::tempdir_in(".").expect("a temporary folder");
+    let file = |name: &str| {
+        let path = folder.path().join(name);
+        let here = std::env::current_dir().expect("a folder");
+        let path = path.strip_prefix(here).unwrap_or(&path);
+        path.to_string_lossy().into_owned()
+    };
+    std::fs::write(file("inner.h"), "static int seven() { return missing; }\n").expect("written");
+    let library = Library {
+        name: file("outer.metal"),
+        text:
+            "#include \"inner.h\"\nkernel void k(device int *x [[buffer(0)]]) { x[0] = seven(); }\n"
+                .to_string(),
+        ..Library::default()
+    };
+    let wrong = library.possible(None).err().expect("it is wrong");
+    let shown: Vec<String> = wrong.sources.iter().map(|s| s.name.to_string()).collect();
+    assert!(shown.contains(&file("inner.h")), "{shown:?}");
+}
+
+/// Where the author wrote it, and not where the function ends.
+#[test]
+fn an_early_return_is_where_it_was_written() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let library = Library {
+        name: "early.metal".to_string(),
+        text: "#include <metal_stdlib>\nusing namespace metal;\n\
+               kernel void k(device int *x [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {\n\
+               if (t >= 4)\nreturn;\n\
+               threadgroup_barrier(mem_flags::mem_device);\n\
+               x[t] = 1;\n}\n"
+            .to_string(),
+        ..Library::default()
+    };
+    let module = library.kernels(None).expect("a kernel").module;
+    let Diagnostics(all) = invar_ir::verify(module).expect_err("not all reach it");
+    let lines: Vec<u32> = all[0].labels.iter().map(|l| l.span.start.line).collect();
+    assert!(lines.contains(&4) && !lines.contains(&8), "{lines:?}");
+}
+
+#[test]
+fn what_is_said_to_loggers_is_printed() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let of = |said: &str| Library {
+        name: "logging.metal".to_string(),
+        text: format!(
+            "#include <metal_stdlib>\n#include <metal_logging>\nusing namespace metal;\n\
+             kernel void k(device float *x [[buffer(0)]]) {{\n{said}\n}}\n"
+        ),
+        ..Library::default()
+    };
+    let library = of("os_log_default.log(\"%d {%.2f} %v2hf %x%%\", -1, x[0], half2(1, 2), 255u);");
+    let printed = library.kernels(None).expect("a kernel").module.to_string();
+    assert!(
+        printed.contains("print \"{} {{{}}} {},{} {:x}%\""),
+        "{printed}"
+    );
+    for (said, why) in [
+        (
+            "os_log_default.log(\"%d\");",
+            "logging of fewer values than its text takes",
+        ),
+        (
+            "os_log_default.log(\"\", 1);",
+            "logging of more values than its text takes",
+        ),
+        ("os_log_default.log(\"%s\", 1);", "logging of `%s`"),
+    ] {
+        let Diagnostics(all) = of(said).kernels(None).err().expect("it is refused");
+        assert!(
+            all[0].message.starts_with(why),
+            "{said}: {}",
+            all[0].message
+        );
+        assert_eq!(all[0].span().start.line, 5);
+    }
 }
