@@ -50,7 +50,10 @@ pub(super) fn run(kernel: &mut Kernel) {
     let mut sums = HashMap::new();
     for (value, (uses, compared)) in &defs.uses {
         let is_new = uses == compared && !fits.is_natural(*value);
-        if let Some(terms) = Some(*value).filter(|_| is_new).and_then(|v| defs.terms(&fits, v)) {
+        if let Some(terms) = Some(*value)
+            .filter(|_| is_new)
+            .and_then(|v| defs.terms(&fits, v))
+        {
             sums.insert(*value, terms);
         }
     }
@@ -146,7 +149,9 @@ impl Defs {
         }
         terms.retain(|(_, times)| *times != 0);
         let is_byte = |v: Value| fits.is_natural(v);
-        let all_bytes = terms.iter().all(|(term, times)| *times > 0 && is_byte(*term));
+        let all_bytes = terms
+            .iter()
+            .all(|(term, times)| *times > 0 && is_byte(*term));
         let count: i64 = terms.iter().map(|(_, times)| times).sum();
         (all_bytes && rest == 0 && count > 1 && count <= MOST_TERMS as i64).then_some(terms)
     }
