@@ -35,6 +35,18 @@ class DeviceArray:
         self.shape: tuple[int, ...] = shape
         self._memory = asked(device._inner.memory, self.nbytes)
 
+    def _as(self, step):
+        """The same memory as an array of a parameter's elements."""
+        other = object.__new__(DeviceArray)
+        other.device, other.dtype, other._memory = self.device, step.dtype, self._memory
+        size = step.dtype.itemsize * int(np.prod(step.shape, dtype=np.int64))
+        if self.nbytes % size:
+            raise ArgumentError(
+                f"{step.where} has {self.nbytes} bytes, which is not a multiple of an element's {size}"
+            )
+        other.shape = (self.nbytes // size, *step.shape)
+        return other
+
     def __repr__(self):
         return f"<array of shape {self.shape} and dtype {self.dtype} on device {self.device.name}>"
 

@@ -162,13 +162,15 @@ class Variable:
     head_bytes: int | None = field(repr=False)
     #: Of a storage texture, the pixel format that a browser demands.
     format: str | None = None
+    #: Where the kernel accesses parts of the elements that the source has, what these are.
+    written: Written | None = field(default=None, repr=False)
 
     def __str__(self):
         place = f" ({self.place})" if self.place else ""
         if self.kind in ("texture", "sampler"):
             return f"{self.name}{place}: {self.steps[-1].element}"
         count = "" if self.length is None else f", {self.length}"
-        return f"{self.name}{place}: {self.kind.capitalize()}[{self.steps[-1].element}{count}]"
+        return f"{self.name}{place}: {self.kind.capitalize()}[{self._step.element}{count}]"
 
     @property
     def kind(self) -> str:
@@ -179,12 +181,100 @@ class Variable:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of its elements, of a variable that is two parameters those of the array."""
-        return self.steps[-1].dtype
+        return self._step.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The last dimensions of an array for it: those of vectors and matrices."""
-        return self.steps[-1].shape
+        return self._step.shape
+
+    @property
+    def _step(self):
+        unit = None if self.written is None else self.written.unit
+        return self.steps[-1] if unit is None else unit
+
+
+class Written:
+    """The types that a source gives the elements of a parameter whose kernel accesses parts of them."""
+
+    def __init__(self, kernel, param, whole, counted):
+        self._kernel, self._param, self._whole = kernel, param, whole
+        #: What numbers of elements count, and how many of the kernel's elements one of them is.
+        self._unit, self.parts = counted or (None, 1)
+
+    def _step(self, holds):
+        param = Param(self._param.name, self._param.kind, _element(holds, {}))
+        param.access = self._param.access
+        return _arguments.Step(self._kernel, param)
+
+    @kept
+    def whole(self):
+        """An element, with its fields."""
+        return self._step(self._whole)
+
+    @kept
+    def unit(self):
+        """What arrays and numbers of elements count, if that is not the kernel's elements."""
+        return None if self._unit is None else self._step(self._unit)
+
+    def given(self, step, x):
+        """An argument as one of the kernel's elements, on its own memory if it is an array."""
+        if step.kind == "threadgroup":
+            is_number = isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+            return int(x) * self.parts if is_number else x
+        writes = step.flags & _arguments._WRITEABLE
+        of_numbers = isinstance(x, (list, tuple)) and not any(hasattr(i, "__len__") for i in x)
+        if _is_plain(x):
+            if writes or of_numbers and self._unit is None:
+                return x
+            return _raw(step, self._filled(x, of_numbers))
+        if type(x) is not DeviceArray:
+            x = _arguments.array_of(step.where, x)
+        has_own = x.dtype == step.dtype
+        if has_own and (self._unit is None or step.dtype.kind in "uV"):
+            return x
+        whole = self.whole
+        if _vector(whole.element) and x.dtype.names is None and x.shape[-1:] == (3,):
+            if writes or type(x) is DeviceArray:
+                raise ArgumentError(
+                    f"{step.where} has rows of 3, and each of its vectors has the place of 4: pass an array "
+                    "of shape (n, 4)"
+                )
+            return _raw(step, self._filled(x.reshape(-1, 3), False))
+        element = np.dtype((whole.dtype, whole.shape))
+        if not _fits(x.dtype, element):
+            raise ArgumentError(f"{step.where} has dtype {x.dtype}, {self._other(x.dtype, element)}")
+        return x._as(step) if type(x) is DeviceArray else _raw(step, x)
+
+    def _filled(self, x, of_numbers):
+        """An array of the values of elements."""
+        step, items = self.whole, x if isinstance(x, (list, tuple, np.ndarray)) else [x]
+        if of_numbers and isinstance(self.unit.element, _types.Type):
+            step = self.unit
+        elif of_numbers and _vector(step.element):
+            if len(x) % 3:
+                raise ArgumentError(f"{step.where} is {x!r}, expected vectors of 3")
+            items = [x[i : i + 3] for i in range(0, len(x), 3)]
+        array = np.zeros((len(items), *step.shape), step.dtype)
+        for i, item in enumerate(items):
+            where = step.where if len(items) == 1 else f"element {i} of {step.where}"
+            place = array[i : i + 1].reshape(array.shape[1:])
+            _fill(where, step.element, place, item, partial=True)
+        return array
+
+    def _other(self, given, element):
+        """What an array would have."""
+        expected = self.unit or self.whole
+        if expected.dtype.names is None:
+            return f"expected {expected.dtype}: convert it, or pass its bytes with .view(np.uint8)"
+        there = {at: ty for _, at, ty in _places(given)}
+        for name, at, ty in _places(element):
+            if given.names is not None and there.get(at) != ty:
+                return f"and field `{name}`, at byte {at} of {expected.element}, is of type {ty}"
+        return (
+            f"expected kernel.dtype({expected.name!r}), which has the fields of {expected.element}: make an "
+            "array of that, or pass its bytes with .view(np.uint8)"
+        )
 
 
 @entries
@@ -223,14 +313,16 @@ class LoadedKernel:
         if resources is None:
             resources = _invar.bindings(module, name)
             bound = {p for resource in resources for p in resource[3]}
-            resources += [(p, None, None, [p], None, None, None) for p in steps if p not in bound]
+            resources += [(p, None, None, [p], *[None] * 4) for p in steps if p not in bound]
             place_of = {p: i for i, p in enumerate(steps)}
             resources.sort(key=lambda resource: place_of[resource[3][0]])
         self.params = []
-        for variable, group, binding, names, head_bytes, length, format in resources:
+        of_name = {param.name: param for param in own}
+        for variable, group, binding, names, head_bytes, length, format, types in resources:
             place = None if binding is None else str(binding) if group is None else f"{group}.{binding}"
             mine = [steps[n] for n in names]
-            self.params.append(Variable(variable, place, length, mine, head_bytes, format))
+            of_source = types and Written(name, of_name[names[0]], *types)
+            self.params.append(Variable(variable, place, length, mine, head_bytes, format, of_source))
             if format is not None and written[names[0]]:
                 self._compiled.formats[names[0]] = format
 
@@ -310,6 +402,8 @@ class LoadedKernel:
                 raise ArgumentError(
                     f"{step.where} is a texture of {x.format}, and the variable is one of {variable.format}"
                 )
+            if variable.written is not None:
+                x = variable.written.given(step, x)
             bound[step.name] = _arranged(step, x, variable.length)
             return
         head, tail = variable.steps
@@ -366,6 +460,21 @@ def _scalars(dtype, start=0, padding=False):
         yield start, dtype, padding
 
 
+def _places(dtype, name="", start=0):
+    """The scalars in a dtype that are no padding: the way to each, where it begins, and its own dtype."""
+    if dtype.subdtype is not None:
+        inner, shape = dtype.subdtype
+        for i in range(math.prod(shape)):
+            yield from _places(inner, f"{name}[{i}]", start + i * inner.itemsize)
+    elif dtype.names is not None:
+        for field in dtype.names:
+            inner, offset = dtype.fields[field][:2]
+            if not _padding(field):
+                yield from _places(inner, f"{name}.{field}" if name else field, start + offset)
+    else:
+        yield name, start, dtype
+
+
 @functools.lru_cache(maxsize=256)
 def _fits(given, element):
     """Whether the bytes of an array of a dtype are scalars of an element, in their places."""
@@ -419,6 +528,11 @@ def _viewed(step, x):
             f"{step.where} has dtype {x.dtype}, expected {own}{of}: convert it, or pass its bytes with "
             ".view(np.uint8)"
         )
+    return _raw(step, x)
+
+
+def _raw(step, x):
+    """An array of a parameter's elements on the memory of another."""
     raw = _bytes(step, x)
     size = step.dtype.itemsize * math.prod(step.shape)
     if len(raw) % size:
@@ -463,10 +577,10 @@ def _filled(step, x, length):
     return array
 
 
-def _fill(where, element, array, x):
-    """Puts the value of an element into its place in an array."""
+def _fill(where, element, array, x, partial=False):
+    """Puts the value of an element into its place in an array; ``partial`` leaves fields that are not named."""
     if (vector := _vector(element)) and not isinstance(x, Mapping):
-        _fill(where, element.fields[vector], array[vector], x)
+        _fill(where, element.fields[vector], array[vector], x, partial)
     elif isinstance(element, _types.Struct):
         if not isinstance(x, Mapping):
             raise ArgumentError(f"{where} is {x!r}, expected the fields of {element} by name")
@@ -474,20 +588,21 @@ def _fill(where, element, array, x):
         for name, value in x.items():
             if name not in element.fields:
                 raise ArgumentError(f"{where} has no field {name!r}; it has {', '.join(known)}")
-            _fill(f"field `{name}` of {where}", element.fields[name], array[name], value)
-        missing = [repr(name) for name in known if name not in x]
+            _fill(f"field `{name}` of {where}", element.fields[name], array[name], value, partial)
+        missing = [repr(name) for name in known if name not in x and not partial]
         if missing:
             raise ArgumentError(f"{where} needs a value for {', '.join(missing)}")
     elif isinstance(element, _types.Array):
-        _each(where, element.element, array, x, element.length)
+        _each(where, element.element, array, x, element.length, partial)
     else:
         bits = _arguments.scalar(where, element, x)
         bits = np.array(bits, f"u{array.dtype.itemsize}")
         array[...] = bits.view(array.dtype).reshape(array.shape)
 
 
-def _each(where, element, array, x, length):
+def _each(where, element, array, x, length, partial=False):
     if isinstance(x, (str, Mapping)) or not hasattr(x, "__len__") or len(x) != length:
         raise ArgumentError(f"{where} is {x!r}, expected {length} values")
     for i, value in enumerate(x):
-        _fill(f"element {i} of {where}", element, array[i : i + 1].reshape(array.shape[1:]), value)
+        place = array[i : i + 1].reshape(array.shape[1:])
+        _fill(f"element {i} of {where}", element, place, value, partial)

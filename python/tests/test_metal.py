@@ -170,3 +170,113 @@ def test_a_kernel_of_a_string_is_checked():
     what.update(inputs=[np.ones(64, np.int32)], output_dtypes=[np.int32])
     assert atomic.check(**what)
     assert atomic(**what)[0].tolist() == [64]
+
+
+TYPES = """
+#include <metal_stdlib>
+using namespace metal;
+
+struct Inner { float x; uint k; };
+struct Many { uint n; bool negative; float3 way; float w[3]; Inner in[2]; };
+struct Pair { ushort key; uchar value; };
+struct Node { float v; int next; };
+
+kernel void fields(constant Many & p [[buffer(0)]], device float * y [[buffer(1)]],
+                   uint i [[thread_position_in_grid]]) {
+    y[i] = p.w[i % 3] + p.way.z + (p.negative ? 100 : 0) + p.in[i & 1].k;
+}
+kernel void sizes(constant int3 & size [[buffer(0)]], constant bool & odd [[buffer(1)]],
+                  device int * y [[buffer(2)]]) {
+    y[0] = size.x; y[1] = size.y; y[2] = size.z; y[3] = odd;
+}
+kernel void halves(device const float * x [[buffer(0)]], device uint * y [[buffer(1)]],
+                   uint i [[thread_position_in_grid]]) {
+    ((device half2 *) y)[i] = half2(x[i], 1);
+}
+kernel void turned(device Pair * y [[buffer(0)]], threadgroup Pair * room [[threadgroup(0)]],
+                   uint i [[thread_position_in_threadgroup]]) {
+    room[i] = y[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = room[(i + 1) % 4];
+}
+kernel void follow(device const Node * n [[buffer(0)]], device float * y [[buffer(1)]],
+                   uint i [[thread_position_in_grid]]) {
+    y[i] = n[n[i].next].v;
+}
+kernel void ways(device const float3 * x [[buffer(0)]], device float * y [[buffer(1)]],
+                 uint i [[thread_position_in_grid]]) {
+    y[i] = x[i].z;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def types():
+    return iv.metal.load("types.metal", text=TYPES)
+
+
+def test_structs_are_given_by_their_fields(types):
+    y = np.zeros(2, np.float32)
+    many = {"negative": True, "way": [0, 0, 7.0], "w": [1, 2, 3], "in": [{"k": 10}, {"x": 1.5, "k": 20}]}
+    types["fields"][2, 2](many, y)
+    assert y.tolist() == [118, 129]
+    # The same as the source has them in memory.
+    dtype = types["fields"].dtype("p")
+    assert dtype.names[0] == "n" and dtype["negative"] == np.bool_
+    one = np.zeros(1, dtype)
+    one["w"], one["in"]["k"] = [1, 2, 3], [10, 20]
+    types["fields"][2, 2](one, y)
+    assert y.tolist() == [11, 22]
+    types["fields"][2, 2](one.view(np.uint8), y)
+    assert y.tolist() == [11, 22]
+    with pytest.raises(iv.ArgumentError, match="field `negative` of argument `p` .* is 2 .*expected a value of type bool"):
+        types["fields"][2, 2]({"negative": 2}, y)
+    with pytest.raises(iv.ArgumentError, match="field `x` of element 0 of field `in` of argument `p` .* is 'a'"):
+        types["fields"][2, 2]({"in": [{"x": "a"}, {}]}, y)
+    with pytest.raises(iv.ArgumentError, match="field `way` of argument `p` .* expected f32x3"):
+        types["fields"][2, 2]({"way": [1.0, 2.0]}, y)
+    with pytest.raises(iv.ArgumentError, match="has no field 'm'; it has n, negative, way, w, in"):
+        types["fields"][2, 2]({"m": 2}, y)
+
+
+def test_numbers_by_reference_are_of_every_type(types):
+    y = np.zeros(4, np.int32)
+    for size in ([4, 5, 6], np.array([4, 5, 6], np.int32)):
+        for odd in (True, np.bool_(True), np.array([True])):
+            y[:] = 0
+            types["sizes"][1, 1](size, odd, y)
+            assert y.tolist() == [4, 5, 6, 1]
+
+
+def test_arrays_have_the_types_of_the_source(types):
+    x, y = np.array([1, 2], np.float32), np.zeros(2, np.uint32)
+    assert types["halves"].dtype("y") == np.uint32
+    types["halves"][2, 2](x, y)
+    assert y.tolist() == [0x3C003C00, 0x3C004000]
+    with pytest.raises(iv.ArgumentError, match="`y` .* has dtype float32, expected uint32"):
+        types["halves"][2, 2](x, np.zeros(2, np.float32))
+    pairs = np.array([(1, 10), (2, 20), (3, 30), (4, 40)], types["turned"].dtype("y"))
+    types["turned"][4, 4](pairs, 4)
+    assert pairs["key"].tolist() == [2, 3, 4, 1] and pairs["value"].tolist() == [20, 30, 40, 10]
+    assert iv.check(types["turned"], grid=4, threadgroup=4)(pairs, 4)
+    y = np.zeros(2, np.float32)
+    nodes = np.array([(1.5, 1), (2.5, 0)], [("v", "f4"), ("next", "i4")])
+    types["follow"][2, 2](nodes, y)
+    assert y.tolist() == [2.5, 1.5]
+    types["follow"][2, 2]([{"v": 3, "next": 1}, {"v": 4}], y)
+    assert y.tolist() == [4, 3]
+    with pytest.raises(iv.ArgumentError, match="field `next`, at byte 4 of @Node, is of type int32"):
+        types["follow"][2, 2](np.zeros(2, [("v", "f4"), ("next", "f4")]), y)
+    with pytest.raises(iv.ArgumentError, match=r"expected kernel.dtype\('n'\)"):
+        types["follow"][2, 2](np.zeros(4, np.float32), y)
+    for rows in (np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[0, 1, 2, 9], [3, 4, 5, 9]], np.float32)):
+        types["ways"][2, 2](rows, y)
+        assert y.tolist() == [2, 5]
+
+
+@pytest.mark.parametrize("name", ["cpu"])
+def test_arrays_of_devices_have_the_types_of_the_source(types, name):
+    device = iv.device(name)
+    x, y = device.array(np.array([1, 2], np.float32)), device.array(np.zeros(2, np.uint32))
+    types["halves"][2, 2](x, y)
+    assert y.numpy().tolist() == [0x3C003C00, 0x3C004000]

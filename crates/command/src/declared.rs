@@ -8,7 +8,7 @@ use invar_ir::text::data::evaluate;
 use invar_ir::{
     Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Scalar, StructDef, Type,
 };
-use invar_wgsl::{Declared, Entry, Resource};
+use invar_wgsl::{Declared, Entry, Resource, is_of_three, is_padding, scalars, slots};
 use serde_json::{Map, Value as Json, json};
 
 use crate::options::count;
@@ -37,24 +37,9 @@ pub fn of_param<'a>(entries: &'a [Entry], kernel: &str, param: &str) -> Option<&
     resource(entries, kernel, param)?.declared.as_ref()
 }
 
-/// The scalar that all of a type is made of, if it has no gaps.
-pub fn only_scalar(declared: &Declared) -> Option<Scalar> {
-    let types = Types(&declared.structs);
-    let (mut slots, mut at) = (Vec::new(), 0);
-    types.slots(&declared.element, &mut at, &mut slots);
-    let places = declared.element.locations(&declared.structs);
-    let (_, first) = *places.first()?;
-    let is_whole = slots.len() == places.len() && places.iter().all(|(_, s)| *s == first);
-    is_whole.then_some(first)
-}
-
 fn is_number(data: &str) -> bool {
     let data = data.trim();
     matches!(data, "true" | "false") || data.parse::<f64>().is_ok()
-}
-
-fn is_padding(name: &str) -> bool {
-    name.starts_with("pad.")
 }
 
 // ---- what options say ----
@@ -89,7 +74,7 @@ pub fn by_field(
     let types = Types(structs);
     let begun = data.trim_start();
     let is_plain = match declared {
-        Some(declared) => only_scalar(declared).is_some(),
+        Some(declared) => declared.only_scalar().is_some(),
         None => true,
     };
     let is_list = begun.starts_with('[');
@@ -186,15 +171,8 @@ impl Types<'_> {
         }
     }
 
-    /// Whether it is a vector of 3 in the place of 4, which nobody writes as a struct.
     fn is_of_three(&self, element: &ElementType) -> bool {
-        match element {
-            ElementType::Struct(id) => {
-                let def = self.0.get(id.0 as usize);
-                def.is_some_and(|def| def.name.starts_with("vec3."))
-            }
-            ElementType::Value(_) | ElementType::Array(..) => false,
-        }
+        is_of_three(element, self.0)
     }
 
     fn has_fields(&self, element: &ElementType) -> bool {
@@ -205,41 +183,12 @@ impl Types<'_> {
     }
 
     fn scalars(&self, element: &ElementType) -> usize {
-        let extent = element.extent(self.0);
-        extent.map_or(0, |e| {
-            usize::try_from(e.location_count).unwrap_or(usize::MAX)
-        })
-    }
-
-    /// The numbers of the scalars that are not padding.
-    fn slots(&self, element: &ElementType, at: &mut usize, out: &mut Vec<usize>) {
-        match element {
-            ElementType::Value(_) => {
-                let count = self.scalars(element);
-                out.extend(*at..*at + count);
-                *at += count;
-            }
-            ElementType::Array(inner, count) => {
-                for _ in 0..*count {
-                    self.slots(inner, at, out);
-                }
-            }
-            ElementType::Struct(_) => {
-                let is_of_three = self.is_of_three(element);
-                for (name, inner) in self.fields(element) {
-                    match is_padding(name) || is_of_three && &**name == "pad" {
-                        true => *at += self.scalars(inner),
-                        false => self.slots(inner, at, out),
-                    }
-                }
-            }
-        }
+        scalars(element, self.0)
     }
 
     /// The scalars of whole elements.
     fn elements(&self, element: &ElementType, items: Vec<Value>) -> Result<Vec<String>, String> {
-        let (all, mut slots) = (self.scalars(element), Vec::new());
-        self.slots(element, &mut 0, &mut slots);
+        let (all, slots) = (self.scalars(element), slots(element, self.0));
         let mut out = Vec::new();
         let is_plain = items.iter().all(|i| matches!(i, Value::Plain(_)));
         if is_plain {
@@ -303,8 +252,7 @@ impl Types<'_> {
             }
             _flat => {}
         }
-        let mut slots = Vec::new();
-        self.slots(element, &mut 0, &mut slots);
+        let slots = slots(element, self.0);
         let Some(given) = value.plain() else {
             return Err(match value {
                 Value::Fields(_) => format!("`{what}` has no fields"),
@@ -489,16 +437,11 @@ impl Given {
             else {
                 continue;
             };
-            let size = |element: &ElementType, structs: &[StructDef]| {
-                element.extent(structs).map_or(1, |e| e.size_bytes.max(1))
-            };
             // Of one type they are numbers on both sides.
-            if only_scalar(declared).is_some_and(|scalar| *element == scalar.into()) {
+            let Some(counted) = declared.counted(element, &module.structs) else {
                 continue;
-            }
-            let own = size(element, &module.structs);
-            let ratio = size(&declared.element, &declared.structs) / own;
-            self.one(declared, expr, ratio, folder)
+            };
+            self.one(&counted.unit, expr, counted.parts, folder)
                 .map_err(|error| Diagnostics(vec![error]))?;
         }
         Ok(())
@@ -508,30 +451,29 @@ impl Given {
         &mut self,
         declared: &Declared,
         expr: &mut Expr,
-        ratio: u64,
+        parts: u64,
         folder: &Path,
     ) -> Result<(), Diagnostic> {
         let bytes = match &mut expr.kind {
             ExprKind::Length(number) => {
-                *number = number.saturating_mul(ratio);
+                *number = number.saturating_mul(parts);
                 return Ok(());
             }
-            ExprKind::Zeros(number) if only_scalar(declared).is_some() => {
-                *number = number.saturating_mul(ratio);
+            ExprKind::Zeros(number) if declared.only_scalar().is_some() => {
+                *number = number.saturating_mul(parts);
                 return Ok(());
             }
             ExprKind::File(name) => {
                 let path = folder.join(&**name);
                 // Other bytes are those of the kernel's own elements.
                 match npy::is_array_file(&path).then(|| npy::read(&path)) {
-                    Some(Ok(array)) if Some(array.scalar) == only_scalar(declared) => array.bytes,
+                    Some(Ok(array)) if Some(array.scalar) == declared.only_scalar() => array.bytes,
                     Some(_) | None => return Ok(()),
                 }
             }
             ExprKind::List(items) => {
-                let (types, mut slots) = (Types(&declared.structs), Vec::new());
-                types.slots(&declared.element, &mut 0, &mut slots);
-                let all = types.scalars(&declared.element);
+                let slots = slots(&declared.element, &declared.structs);
+                let all = scalars(&declared.element, &declared.structs);
                 if all == 0 || slots.is_empty() {
                     return Ok(());
                 }

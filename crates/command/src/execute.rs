@@ -15,10 +15,10 @@ use invar_ir::{
     Severity, Type,
 };
 use invar_texture::TextureShape;
-use invar_wgsl::Shader;
+use invar_wgsl::{Declared, Shader};
 use serde_json::{Value as Json, json};
 
-use crate::declared::{of_param, only_scalar};
+use crate::declared::of_param;
 use crate::files::Destination;
 use crate::npy::{self, Array};
 use crate::options::{count, split};
@@ -326,7 +326,7 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel, plan: &Plan) -> Result<Vec<Out<'
                 access: Access::Write | Access::ReadWrite,
             } => {
                 let written = of_param(&plan.entries, &kernel.name, &kernel.params[number].name);
-                let ty = match written.and_then(only_scalar) {
+                let ty = match written.and_then(Declared::only_scalar) {
                     Some(scalar) => Some(Type::Scalar(scalar)),
                     None => numbers(element).filter(|_| rest.is_none()),
                 };

@@ -6,7 +6,7 @@ use invar_ir::texture::stored;
 use invar_ir::{Access, Const, ElementType, Kernel, Module, ParamKind, Scalar};
 use invar_wgsl::{Declared, Entry};
 
-use crate::declared::{of_param, only_scalar};
+use crate::declared::of_param;
 
 /// Numbers that are shown of one buffer, and of one array inside of its elements.
 const SHOWN: usize = 8;
@@ -63,7 +63,7 @@ pub fn previews(module: &Module, entries: &[Entry], kernel: &Kernel, args: &[Arg
 
 /// The first elements in the type that the source gives them.
 fn of_source(declared: &Declared, bytes: &[u8]) -> Option<(Vec<String>, usize)> {
-    if let Some(scalar) = only_scalar(declared) {
+    if let Some(scalar) = declared.only_scalar() {
         return Some(numbers(scalar, bytes));
     }
     let module = Module {

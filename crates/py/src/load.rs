@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use invar::wgsl;
-use invar_ir::{Diagnostics, ElementType, ParamKind, Source};
+use invar_ir::{Diagnostics, ElementType, ParamKind, Source, StructDef};
 use invar_msl as msl;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -20,8 +20,10 @@ pub struct Shader {
 }
 
 /// A variable of a shader: its name, group and binding, the parameters that it is, of two the bytes of
-/// the first, its elements if its type says how many, and the format that it demands of a texture.
-type Resource = (
+/// the first, its elements if its type says how many, the format that it demands of a texture, and the
+/// type that its source gives its elements; then what data counts of them, and how many of the parameter's
+/// one of these is.
+type Resource<'py> = (
     String,
     Option<u32>,
     Option<u32>,
@@ -29,32 +31,69 @@ type Resource = (
     Option<u32>,
     Option<u32>,
     Option<&'static str>,
+    Option<Written<'py>>,
 );
 
+type Written<'py> = (Bound<'py, PyAny>, Option<(Bound<'py, PyAny>, u64)>);
+
 /// What kernels use of the host.
-fn told(entries: Vec<wgsl::Entry>) -> Vec<Resource> {
-    let resources = entries.into_iter().flat_map(|e| e.resources);
-    let told = resources.map(|r| {
-        let format = r.format.map(|f| f.name());
-        (
-            r.name,
-            r.group,
-            r.binding,
-            r.params,
-            r.head_bytes,
-            r.length,
-            format,
-        )
-    });
-    told.collect()
+fn told<'py>(
+    py: Python<'py>,
+    module: &invar_ir::Module,
+    entries: Vec<wgsl::Entry>,
+) -> PyResult<Vec<Resource<'py>>> {
+    let mut all = Vec::new();
+    for entry in entries {
+        let kernel = module.kernel(&entry.name);
+        for r in entry.resources {
+            let params = kernel.map_or(&[][..], |k| &k.params[..]);
+            let param = params.iter().find(|p| r.params[..] == [&*p.name]);
+            let written = match (&r.declared, param.map(|p| &p.kind)) {
+                (
+                    Some(declared),
+                    Some(
+                        ParamKind::Buffer { element: own, .. }
+                        | ParamKind::Constant { element: own }
+                        | ParamKind::Threadgroup { element: own },
+                    ),
+                ) => {
+                    let counted = declared.counted(own, &module.structs);
+                    let counted = counted.map(|c| {
+                        let unit = element(py, &c.unit.structs, &c.unit.element)?;
+                        Ok::<_, PyErr>((unit, c.parts))
+                    });
+                    let whole = element(py, &declared.structs, &declared.element)?;
+                    Some((whole, counted.transpose()?))
+                }
+                (_, _) => None,
+            };
+            let format = r.format.map(|f| f.name());
+            all.push((
+                r.name,
+                r.group,
+                r.binding,
+                r.params,
+                r.head_bytes,
+                r.length,
+                format,
+                written,
+            ));
+        }
+    }
+    Ok(all)
 }
 
 /// What a kernel's parameters bind to, for those that say it.
 #[pyfunction]
-pub fn bindings(module: &Module, kernel: &str) -> PyResult<Vec<Resource>> {
-    let mut entries = wgsl::entries(module.verified()?);
+pub fn bindings<'py>(
+    py: Python<'py>,
+    module: &Module,
+    kernel: &str,
+) -> PyResult<Vec<Resource<'py>>> {
+    let module = module.verified()?;
+    let mut entries = wgsl::entries(module);
     entries.retain(|e| e.name == kernel);
-    Ok(told(entries))
+    told(py, module, entries)
 }
 
 /// The exception for what is wrong with a shader.
@@ -106,14 +145,16 @@ impl Shader {
     }
 
     /// An entry point as a kernel, with values of overrides that decide a size; and its variables.
-    fn kernel(
+    fn kernel<'py>(
         &self,
+        py: Python<'py>,
         entry: &str,
         overrides: Vec<(String, f64)>,
-    ) -> PyResult<(Module, Vec<Resource>)> {
+    ) -> PyResult<(Module, Vec<Resource<'py>>)> {
         let kernels = self.shader.kernels(Some(entry), &overrides);
         let kernels = kernels.map_err(|errors| wrong(&self.source, &errors))?;
-        Ok((Module::new(kernels.module), told(kernels.entries)))
+        let resources = told(py, &kernels.module, kernels.entries)?;
+        Ok((Module::new(kernels.module), resources))
     }
 }
 
@@ -152,14 +193,15 @@ impl MetalSource {
     }
 
     /// A kernel, and the variables that it takes.
-    fn kernel(&self, py: Python<'_>, name: &str) -> PyResult<(Module, Vec<Resource>)> {
+    fn kernel<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(Module, Vec<Resource<'py>>)> {
         let kernels = py.detach(|| self.library.possible(Some(name)));
         let kernels = kernels.map_err(|wrong| about(wrong.sources, &wrong.diagnostics))?;
         if kernels.entries.is_empty() {
             let refusals = kernels.refusals();
             return Err(about(kernels.module.sources, &refusals));
         }
-        Ok((Module::new(kernels.module), told(kernels.entries)))
+        let resources = told(py, &kernels.module, kernels.entries)?;
+        Ok((Module::new(kernels.module), resources))
     }
 }
 
@@ -175,20 +217,20 @@ pub fn decode(bytes: &[u8]) -> PyResult<Module> {
 /// pair of a struct's name and its fields.
 fn element<'py>(
     py: Python<'py>,
-    module: &invar_ir::Module,
+    structs: &[StructDef],
     ty: &ElementType,
 ) -> PyResult<Bound<'py, PyAny>> {
     Ok(match ty {
         ElementType::Value(ty) => PyString::new(py, &ty.to_string()).into_any(),
-        ElementType::Array(inner, length) => (element(py, module, inner)?, *length)
+        ElementType::Array(inner, length) => (element(py, structs, inner)?, *length)
             .into_pyobject(py)?
             .into_any(),
         ElementType::Struct(id) => {
-            let def = module.structs.get(id.0 as usize);
+            let def = structs.get(id.0 as usize);
             let def = def.ok_or_else(|| refuse("a struct of the module is not declared"))?;
             let fields = PyList::empty(py);
             for (name, ty) in &def.fields {
-                fields.append((&**name, element(py, module, ty)?))?;
+                fields.append((&**name, element(py, structs, ty)?))?;
             }
             (&*def.name, fields).into_pyobject(py)?.into_any()
         }
@@ -206,6 +248,7 @@ pub fn signature<'py>(
     let module = module.verified()?;
     let found = module.kernel(kernel);
     let found = found.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
+    let structs = &module.structs;
     let params = PyList::empty(py);
     for param in &found.params {
         let (kind, writes, holds) = match &param.kind {
@@ -213,10 +256,10 @@ pub fn signature<'py>(
                 access,
                 element: ty,
                 ..
-            } => ("buffer", access.can_write(), element(py, module, ty)?),
-            ParamKind::Constant { element: ty } => ("constant", false, element(py, module, ty)?),
+            } => ("buffer", access.can_write(), element(py, structs, ty)?),
+            ParamKind::Constant { element: ty } => ("constant", false, element(py, structs, ty)?),
             ParamKind::Threadgroup { element: ty, .. } => {
-                ("threadgroup", false, element(py, module, ty)?)
+                ("threadgroup", false, element(py, structs, ty)?)
             }
             ParamKind::Texture(texture) => {
                 let writes = texture.access.memory().can_write();
@@ -229,7 +272,7 @@ pub fn signature<'py>(
             ParamKind::Sampler => ("sampler", false, "sampler".into_pyobject(py)?.into_any()),
             ParamKind::Scalar { value } => {
                 let ty = ElementType::Value(found.ty(*value));
-                ("scalar", false, element(py, module, &ty)?)
+                ("scalar", false, element(py, structs, &ty)?)
             }
         };
         params.append((&*param.name, kind, writes, holds))?;

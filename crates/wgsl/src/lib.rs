@@ -26,6 +26,7 @@ mod advice;
 mod alias;
 mod behind;
 mod bitcast;
+mod declared;
 mod depth;
 mod dereferences;
 mod enable;
@@ -53,6 +54,7 @@ pub use advice::{
     asks_for_order, in_source, in_wgsl, launches_in_wgsl, told, waits, words_of_wgsl,
 };
 use bitcast::FromHalves;
+pub use declared::{Counted, Declared, is_of_three, is_padding, scalars, slots};
 use overrides::Overrides;
 use place::Lines;
 pub use simplify::simplified;
@@ -91,15 +93,6 @@ pub struct Resource {
     pub format: Option<PixelFormat>,
     /// The type that the source gives its elements, where those of the kernel's parameter are parts of it.
     pub declared: Option<Declared>,
-}
-
-/// An element type, and the structs in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Declared {
-    /// What one element is.
-    pub element: ElementType,
-    /// The structs that it names.
-    pub structs: Vec<StructDef>,
 }
 
 /// A compute entry point.
