@@ -1,6 +1,4 @@
-// Function constants by name and by number, and one that has no value.
-// const: wide=true
-// const: 1=3
+// Function constants, and one that has no value.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -12,5 +10,5 @@ constant int chosen = is_function_constant_defined(other) ? other : 5;
 kernel void fill(device int * y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     if (wide) { y[i] = factor * (int) i + chosen; } else { y[i] = other; }
 }
-// run: @fill(y = zeros(4)) grid(4) threadgroup(4)
+// run: @fill(y = zeros(4)) grid(4) threadgroup(4) const(wide = true, factor = 3)
 //   -> y == [5, 8, 11, 14]

@@ -1,6 +1,4 @@
 // Parameters that are there only with a function constant, and a position that the kernel assigns to.
-// const: has_bias=true
-// const: has_mask=false
 #include <metal_stdlib>
 using namespace metal;
 
@@ -23,4 +21,5 @@ kernel void add(device float * y [[buffer(0)]],
     y[i] = x + at.x + at[i % 2] + at.z;
 }
 // run: @add(y = zeros(4), bias = [10, 20, 30, 40]) grid(4) threadgroup(2)
+//   const(has_bias = true, has_mask = false)
 //   -> y == [12, 33, 38, 57]

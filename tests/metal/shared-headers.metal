@@ -20,5 +20,5 @@ kernel void shared(constant Place & p [[buffer(0)]], device float * y [[buffer(1
     y[0] = p.at.w + p.size.y + p.last.z;
     y[1] = (p.turn * simd_float2(1, 2)).x;
 }
-// run: @shared(p = fill(22, 2), y = zeros(2)) grid(1) threadgroup(1)
+// run: @shared(p = fill(1, 2), y = zeros(2)) grid(1) threadgroup(1)
 //   -> y == [6, 6]

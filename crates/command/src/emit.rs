@@ -126,6 +126,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         entry: inputs.kernel.as_deref(),
         constants: &inputs.constants,
         with: Some(&args.with),
+        of_runs: false,
     };
     let Some(read) = input::read(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);

@@ -66,6 +66,7 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
         with: Some(&args.with),
+        of_runs: false,
     };
     let Some(read) = input::read(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use invar_ir::{Diagnostics, Source};
+use invar_ir::{Diagnostics, Source, text};
 use invar_msl::{Library, Wrong};
 
 use crate::Refusal;
@@ -48,6 +48,10 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Parsed, Refusal> {
         let name = name.trim_start_matches('@').to_string();
         constants.push((name, value.to_string()));
     }
+    if asked.of_runs {
+        let more = of_runs(text, asked.entry, &constants)?;
+        constants.extend(more);
+    }
     let with = asked.with.cloned().unwrap_or_default();
     let library = Library {
         name: name.to_string(),
@@ -79,4 +83,38 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Parsed, Refusal> {
             refused: kernels.refused,
         })),
     }
+}
+
+/// The values of function constants that the `// run:` lines of a source say, those of one kernel or of all, but for
+/// those that are given.
+fn of_runs(
+    text: &str,
+    kernel: Option<&str>,
+    given: &[(String, String)],
+) -> Result<Vec<(String, String)>, Refusal> {
+    // Lines that are wrong are told when they run.
+    let cases = text::cases(&invar_msl::directives(text)).unwrap_or_default();
+    let mut all: Vec<(String, String)> = Vec::new();
+    for case in &cases {
+        if kernel.is_some_and(|name| *name != case.kernel.name) {
+            continue;
+        }
+        for (name, value) in &case.constants {
+            if given.iter().any(|(known, _)| *known == name.name) {
+                continue;
+            }
+            match all.iter().find(|(known, _)| *known == name.name) {
+                None => all.push((name.name.clone(), value.text.clone())),
+                Some((_, known)) if *known == value.text => {}
+                Some((_, known)) => {
+                    return Err(Refusal(format!(
+                        "the `// run:` lines give `{}` the values {known} and {}, and a Metal source is compiled \
+                         with one: choose a kernel with --kernel, or say --const {}=",
+                        name.name, value.text, name.name
+                    )));
+                }
+            }
+        }
+    }
+    Ok(all)
 }

@@ -107,10 +107,17 @@ pub enum Planned {
 }
 
 pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
+    let of_runs = inputs.args.is_empty()
+        && inputs.args_of_file.is_empty()
+        && inputs.grid.is_none()
+        && inputs.groups.is_none()
+        && inputs.threadgroup.is_none()
+        && (inputs.constants.is_empty() || crate::metal::is_metal(&inputs.file));
     let asked = Asked {
         entry: inputs.kernel.as_deref(),
         constants: &inputs.constants,
         with: Some(&inputs.with),
+        of_runs,
     };
     let read = match input::parsed(&inputs.file, loaded, asked)? {
         Ok(read) => read,
@@ -140,13 +147,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             });
         }
     };
-    if inputs.args.is_empty()
-        && inputs.args_of_file.is_empty()
-        && inputs.grid.is_none()
-        && inputs.groups.is_none()
-        && inputs.threadgroup.is_none()
-        && (inputs.constants.is_empty() || crate::metal::is_metal(&inputs.file))
-    {
+    if of_runs {
         let (mut cases, mut programs) =
             match sources.first().map(|s| shader::cases(&inputs.file, s)) {
                 None => (Vec::new(), Vec::new()),

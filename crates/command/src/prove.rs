@@ -53,6 +53,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
         with: Some(&args.with),
+        of_runs: true,
     };
     let read = match input::parsed(&args.file, loaded, asked)? {
         Ok(read) => read,

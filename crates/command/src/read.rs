@@ -62,4 +62,6 @@ pub struct Asked<'a> {
     pub constants: &'a [String],
     /// What a Metal source is compiled with.
     pub with: Option<&'a metal::With>,
+    /// Whether what is asked for are the runs of a file, which may say values of function constants too.
+    pub of_runs: bool,
 }

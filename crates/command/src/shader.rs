@@ -127,7 +127,12 @@ pub fn cases(file: &Path, source: &Source) -> Result<(Vec<RunCase>, Vec<Program>
     } else {
         Cow::Borrowed(&*source.text)
     };
-    Ok((text::cases(&text)?, text::programs(&text)?))
+    let (mut cases, programs) = (text::cases(&text)?, text::programs(&text)?);
+    if metal::is_metal(file) {
+        // It is compiled with them.
+        cases.iter_mut().for_each(|case| case.constants.clear());
+    }
+    Ok((cases, programs))
 }
 
 /// The values that are still to be given: a shader's overrides that decide a size have theirs.
@@ -604,6 +609,7 @@ fn read_one(
         entry: args.kernel.as_deref().or(only),
         constants,
         with: Some(&args.with),
+        of_runs: false,
     };
     let read = match input::parsed(&args.file, loaded, asked)? {
         Ok(read) => read,

@@ -406,6 +406,20 @@ impl Library {
             let mut all = compiled.constants.iter();
             all.any(|c| c.name == *name || c.number.as_ref() == Some(name))
         };
+        let is_twice = |c: &&rewrite::FunctionConstant| {
+            let number = c.number.as_ref().filter(|number| **number != c.name);
+            given.contains_key(&c.name) && number.is_some_and(|number| given.contains_key(number))
+        };
+        if let Some(twice) = compiled.constants.iter().find(is_twice) {
+            return Err(Diagnostic::error(
+                Rule::FunctionConstant,
+                Span::NONE,
+                format!(
+                    "the function constant `{}` has two values, by its name and by its number",
+                    twice.name
+                ),
+            ));
+        }
         let Some(name) = given.keys().filter(|name| !known(name)).min() else {
             return Ok(());
         };

@@ -231,3 +231,102 @@ fn forms_have_fields() {
         assert!(err.contains(why), "{arg}: {err}");
     }
 }
+
+const CONSTANT: &str = "\
+#include <metal_stdlib>
+constant int W [[function_constant(0)]];
+constant bool odd [[function_constant(1)]];
+kernel void k(device const int *x, device int *y, uint i [[thread_position_in_grid]]) { y[i] = x[i] * W + odd; }
+// run: @k(x = iota(4), y = zeros(4)) grid(4) threadgroup(4) const(W = 2, odd = true) -> y == [1, 3, 5, 7]
+";
+
+/// A run line says the values of function constants; options win.
+#[test]
+fn run_lines_give_function_constants() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("k.metal", CONSTANT);
+    for command in ["run", "check", "prove"] {
+        expect(0, &[command, text(&file)]);
+    }
+    let (_, err) = expect(1, &["run", text(&file), "--const", "W=3"]);
+    assert!(err.contains("element 1: expected 3, found 4"), "{err}");
+    // What the command line runs is not what the line says.
+    let args = ["--grid", "4", "--threadgroup", "4", "--arg", "x=iota(4)"];
+    let (_, err) = expect(1, &[&["run", text(&file)], &args[..]].concat());
+    assert!(
+        err.contains("a function constant without a value") || err.contains("have no value"),
+        "{err}"
+    );
+    let (_, err) = expect(2, &["run", text(&file), "--const", "0=3"]);
+    assert!(
+        err.contains("`W` has two values, by its name and by its number"),
+        "{err}"
+    );
+    let line =
+        "// run: @k(x = iota(4), y = zeros(4)) grid(4) threadgroup(4) const(W = 5, odd = true)\n";
+    let two = folder.file("two.metal", &format!("{CONSTANT}{line}"));
+    let (_, err) = expect(2, &["run", text(&two)]);
+    assert!(err.contains("give `W` the values 2 and 5"), "{err}");
+    let unknown = folder.file("none.metal", &CONSTANT.replace("const(W", "const(V = 1, W"));
+    let (_, err) = expect(2, &["run", text(&unknown)]);
+    assert!(err.contains("there is no function constant `V`"), "{err}");
+}
+
+/// The sources of a folder whose names have an ending.
+fn files_of(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(folder);
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == ending));
+    files.sort();
+    files
+}
+
+/// Each line of `tests/metal` and of the pages runs as it stands; what a file expects is found.
+#[test]
+fn every_run_line_runs() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    for file in files_of("tests/metal", "metal") {
+        let source = std::fs::read_to_string(&file).expect("a source");
+        files.push((file, source));
+    }
+    assert!(files.len() >= 40, "{}", files.len());
+    let mut pages = 0;
+    for page in files_of("docs", "md") {
+        let page_text = std::fs::read_to_string(&page).expect("a page");
+        let blocks = page_text.split("```metal\n").skip(1);
+        let blocks: Vec<&str> = blocks.filter_map(|b| b.split("```").next()).collect();
+        let source = blocks.concat();
+        if source.contains("// run:") {
+            pages += 1;
+            files.push((folder.file(&format!("page{pages}.metal"), &source), source));
+        }
+    }
+    assert!(pages >= 1);
+    let mut wrong = Vec::new();
+    for (file, source) in &files {
+        let rules: Vec<&str> = source.split("// error[").skip(1).collect();
+        let rules = rules.iter().filter_map(|r| r.split(']').next());
+        let rules: Vec<String> = rules.map(|rule| format!("error[{rule}]")).collect();
+        let command = match rules.is_empty() {
+            true => "run",
+            false => "check",
+        };
+        let output = invar(&[command, text(file)]);
+        let err = String::from_utf8_lossy(&output.stderr);
+        let is_right = output.status.code() == Some(i32::from(!rules.is_empty()));
+        if !is_right || rules.iter().any(|rule| !err.contains(&**rule)) {
+            wrong.push(format!("{}: {:?}: {err}", file.display(), output.status));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
