@@ -3,6 +3,7 @@
 use invar::report;
 use invar_ir::print::Printed;
 use invar_ir::{Call, Diagnostic, Diagnostics, Severity, Source};
+use invar_wgsl::Written;
 use serde_json::{Value as Json, json};
 
 use crate::options::count;
@@ -14,6 +15,8 @@ pub struct Output<'a> {
     inputs: &'a Inputs,
     sources: Vec<Source>,
     calls: Vec<Call>,
+    /// How a source has the elements of its kernels' parameters.
+    written: Vec<Written>,
     results: Vec<Json>,
     /// What the next result's run has printed.
     printed: Option<Printed>,
@@ -28,6 +31,7 @@ impl Output<'_> {
     /// For the runs of a plan; says which kernels have none, and which entry points are refused.
     pub fn new<'a>(inputs: &'a Inputs, plan: &Plan) -> Output<'a> {
         let mut output = Output::of(inputs, plan.sources.clone(), plan.calls.clone());
+        output.written = invar_wgsl::written(&plan.module, &plan.entries);
         for (name, Diagnostics(why)) in &plan.refused {
             let closing = format!("refused @{name}");
             output.result(name, why, &closing, json!({"refused": true}));
@@ -49,6 +53,7 @@ impl Output<'_> {
             inputs,
             sources,
             calls,
+            written: Vec::new(),
             results: Vec::new(),
             printed: None,
             errors: false,
@@ -93,6 +98,9 @@ impl Output<'_> {
     /// Shows one run's findings and its closing line.
     pub fn result(&mut self, kernel: &str, diagnostics: &[Diagnostic], closing: &str, more: Json) {
         let mut diagnostics = shader::advised(&self.inputs.file, diagnostics);
+        for written in self.written.iter().filter(|w| w.kernel == kernel) {
+            diagnostics.iter_mut().for_each(|d| written.tell(d));
+        }
         if !self.allows {
             for help in diagnostics.iter_mut().filter_map(|d| d.help.as_mut()) {
                 *help = help.replace("say `--allow ", "use `invar check --allow ");

@@ -200,8 +200,9 @@ impl MetalSource {
             let refusals = kernels.refusals();
             return Err(about(kernels.module.sources, &refusals));
         }
+        let written = wgsl::written(&kernels.module, &kernels.entries);
         let resources = told(py, &kernels.module, kernels.entries)?;
-        Ok((Module::new(kernels.module), resources))
+        Ok((Module::of_source(kernels.module, written), resources))
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use invar::Error;
 use invar::emit::{self, AsyncCopies, Matrices, Target, emit};
+use invar::wgsl::Written;
 use invar_interp::{Arg, CheckOptions, Observer, Options, Verdict, check_observed};
 use invar_ir::{Const, ConstantKey, Diagnostics, Rule, Verified};
 use invar_runtime::leavable;
@@ -23,6 +24,8 @@ use crate::device::{Given, Sizes, given};
 pub struct Module {
     module: invar_ir::Module,
     verified: OnceLock<Result<Verified, Diagnostics>>,
+    /// How a source has the elements of its kernels' parameters.
+    written: Vec<Written>,
 }
 
 impl Module {
@@ -31,6 +34,15 @@ impl Module {
         Module {
             module,
             verified: OnceLock::new(),
+            written: Vec::new(),
+        }
+    }
+
+    /// A module of a source.
+    pub fn of_source(module: invar_ir::Module, written: Vec<Written>) -> Module {
+        Module {
+            written,
+            ..Module::new(module)
         }
     }
 
@@ -226,7 +238,11 @@ impl Module {
             if let Some(kernel) = verified.kernel(kernel) {
                 crate::show(kernel, &found.printed);
             }
-            let (text, json) = reported(&self.module, &found.diagnostics);
+            let mut diagnostics = found.diagnostics.clone();
+            for written in self.written.iter().filter(|w| w.kernel == kernel) {
+                diagnostics.iter_mut().for_each(|d| written.tell(d));
+            }
+            let (text, json) = reported(&self.module, &diagnostics);
             let allowed = found.allowed.iter();
             let allowed = allowed.map(|(rule, count)| (rule.name().to_string(), *count));
             let passed = found.verdict == Verdict::Pass;

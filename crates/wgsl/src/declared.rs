@@ -1,7 +1,9 @@
 //! The types that a source gives the elements of what the host fills, where a kernel accesses parts of them: which
 //! data stands for them, in commands and in other languages alike. Absent: reading data.
 
-use invar_ir::{ElementType, Scalar, StructDef};
+use invar_ir::{Diagnostic, ElementType, Module, ParamKind, Scalar, StructDef};
+
+use crate::Entry;
 
 /// An element type, and the structs in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,138 @@ impl Declared {
                 unit: self.clone(),
                 parts: size(&self.element, &self.structs) / own_bytes,
             }),
+        }
+    }
+}
+
+impl Declared {
+    /// A text about a parameter, by its name and the bytes of one of the kernel's elements: these are called what the
+    /// source calls them, `src0[12].qs[3]`, and counted as it does.
+    #[must_use]
+    pub fn named(&self, text: &str, param: &str, own_bytes: u64) -> String {
+        let (quoted, whole) = (format!("`{param}["), size(&self.element, &self.structs));
+        let way = |number: u64| {
+            let byte = number.saturating_mul(own_bytes);
+            let mut way = format!("{param}[{}]", byte / whole);
+            put_way(&self.element, &self.structs, byte % whole, &mut way);
+            way
+        };
+        let mut parts = text.split(&*quoted);
+        let mut out = parts.next().unwrap_or_default().to_string();
+        for part in parts {
+            let number = part.split_once("]`");
+            match number.and_then(|(n, rest)| Some((n.parse().ok()?, rest))) {
+                Some((number, rest)) => out += &format!("`{}`{rest}", way(number)),
+                None => out += &format!("{quoted}{part}"),
+            }
+        }
+        // What is out of bounds.
+        let beyond = format!(" of `{param}`, which has ");
+        let found = out.split_once(&beyond).and_then(|(before, behind)| {
+            let (head, number) = before.rsplit_once(" element ")?;
+            let end = behind.find(|c: char| !c.is_ascii_digit());
+            let (length, rest) = behind.split_at(end.unwrap_or(behind.len()));
+            let has = length.parse::<u64>().ok()?.saturating_mul(own_bytes) / whole;
+            let elements = if has == 1 { "element" } else { "elements" };
+            let way = way(number.parse().ok()?);
+            Some(format!(
+                "{head} `{way}`, and `{param}` has {has} {elements}{rest}"
+            ))
+        });
+        found.unwrap_or(out)
+    }
+}
+
+/// A parameter whose elements a source has in another way than the kernel.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The kernel.
+    pub kernel: String,
+    param: String,
+    declared: Declared,
+    own_bytes: u64,
+}
+
+impl Written {
+    /// Lets a diagnostic call elements what the source calls them.
+    pub fn tell(&self, diagnostic: &mut Diagnostic) {
+        let named = |text: &str| self.declared.named(text, &self.param, self.own_bytes);
+        diagnostic.message = named(&diagnostic.message);
+        for label in &mut diagnostic.labels {
+            label.text = named(&label.text);
+        }
+    }
+}
+
+/// The parameters of kernels whose elements their source has in another way.
+#[must_use]
+pub fn written(module: &Module, entries: &[Entry]) -> Vec<Written> {
+    let mut all = Vec::new();
+    for entry in entries {
+        let kernel = module.kernel(&entry.name);
+        for param in kernel.into_iter().flat_map(|k| &k.params) {
+            let mut resources = entry.resources.iter();
+            let resource = resources.find(|r| r.params[..] == [&*param.name]);
+            let (
+                Some(declared),
+                ParamKind::Buffer { element: own, .. }
+                | ParamKind::Constant { element: own }
+                | ParamKind::Threadgroup { element: own },
+            ) = (resource.and_then(|r| r.declared.as_ref()), &param.kind)
+            else {
+                continue;
+            };
+            // An element by its fields has their names, and numbers have none.
+            let is_plain = declared.counted(own, &module.structs).is_none()
+                && !matches!(declared.element, ElementType::Struct(_));
+            if is_plain || matches!(own, ElementType::Struct(_)) {
+                continue;
+            }
+            all.push(Written {
+                kernel: entry.name.clone(),
+                param: param.name.to_string(),
+                declared: declared.clone(),
+                own_bytes: size(own, &module.structs),
+            });
+        }
+    }
+    all
+}
+
+/// The way from an element to what lies at a byte of it.
+fn put_way(element: &ElementType, structs: &[StructDef], byte: u64, out: &mut String) {
+    match element {
+        ElementType::Value(ty) if ty.component_count() > 1 => {
+            let one = size(element, structs) / u64::from(ty.component_count());
+            let name = ["x", "y", "z", "w"].get((byte / one.max(1)) as usize);
+            *out += &name.map_or_else(String::new, |name| format!(".{name}"));
+        }
+        ElementType::Value(_) => {}
+        ElementType::Array(inner, _) => {
+            let one = size(inner, structs);
+            *out += &format!("[{}]", byte / one);
+            put_way(inner, structs, byte % one, out);
+        }
+        ElementType::Struct(id) => {
+            let (mut at, is_of_three) = (0_u64, is_of_three(element, structs));
+            let def = structs.get(id.0 as usize);
+            for (name, inner) in def.map_or(&[][..], |def| &def.fields[..]) {
+                let Some(extent) = inner.extent(structs) else {
+                    return;
+                };
+                at = at.next_multiple_of(extent.align_bytes);
+                if (at..at + extent.size_bytes).contains(&byte) {
+                    // What no author wrote has no name.
+                    match is_padding(name) || is_of_three {
+                        true if is_of_three && &**name == "pad" => *out += ".w",
+                        true if !is_of_three => return,
+                        _ if is_of_three || name.starts_with("base.") => {}
+                        _named => *out += &format!(".{name}"),
+                    }
+                    return put_way(inner, structs, byte - at, out);
+                }
+                at += extent.size_bytes;
+            }
         }
     }
 }
@@ -155,6 +289,22 @@ mod tests {
         };
         assert_eq!(slots(&pair.element, &pair.structs), [0, 1]);
         let counted = pair.counted(&Scalar::U8.into(), &[]).expect("bytes");
-        assert_eq!((counted.unit, counted.parts), (pair, 4));
+        assert_eq!((&counted.unit, counted.parts), (&pair, 4));
+        let texts = [
+            ("`s[6]` is read", "`s[1].value` is read"),
+            ("`s[7]`, `s[0]`", "`s[1]`, `s[0].key`"),
+            ("`so[7]`, `s[i]`", "`so[7]`, `s[i]`"),
+            (
+                "it reads element 9 of `s`, which has 4, twice",
+                "it reads `s[2].key`, and `s` has 1 element, twice",
+            ),
+            (
+                "it reads element 9 of `t`, which has 4",
+                "it reads element 9 of `t`, which has 4",
+            ),
+        ];
+        for (text, expected) in texts {
+            assert_eq!(pair.named(text, "s", 1), expected);
+        }
     }
 }

@@ -14,8 +14,7 @@ use std::collections::HashSet;
 
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{
-    Const, Diagnostic, Diagnostics, ElementType, Kernel, Module, Param, ParamKind, Rule, Source,
-    Span, StructDef, verify,
+    Const, Diagnostic, Diagnostics, Kernel, Module, Param, ParamKind, Rule, Source, Span, verify,
 };
 use invar_texture::PixelFormat;
 use naga::front::wgsl::{Frontend, Options, ParseError};
@@ -54,7 +53,7 @@ pub use advice::{
     asks_for_order, in_source, in_wgsl, launches_in_wgsl, told, waits, words_of_wgsl,
 };
 use bitcast::FromHalves;
-pub use declared::{Counted, Declared, is_of_three, is_padding, scalars, slots};
+pub use declared::{Counted, Declared, Written, is_of_three, is_padding, scalars, slots, written};
 use overrides::Overrides;
 use place::Lines;
 pub use simplify::simplified;
