@@ -402,6 +402,8 @@ class LoadedKernel:
                 raise ArgumentError(
                     f"{step.where} is a texture of {x.format}, and the variable is one of {variable.format}"
                 )
+            if x is None and step.kind == "buffer" and variable.length is None:
+                x = np.zeros((0, *step.shape), step.dtype)  # The host leaves it out.
             if variable.written is not None:
                 x = variable.written.given(step, x)
             bound[step.name] = _arranged(step, x, variable.length)

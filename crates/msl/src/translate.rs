@@ -8,14 +8,15 @@ use std::collections::HashMap;
 
 use invar_ir::inst::MAX_NESTING;
 use invar_ir::{
-    Const, Diagnostic, KernelBuilder, Memory, Op, Region, Rule, Scalar, Span, Type, Value,
+    Const, Diagnostic, KernelBuilder, Memory, Op, ParamKind, Region, Rule, Scalar, Span, Type,
+    Value,
 };
 use invar_llvm::foreign::{self, Binary, Compare, Convert, Function, Kind, Operand, Ordered};
 use smallvec::SmallVec;
 
 use crate::graph::Graph;
 use crate::lanes::{Lanes, matrix_scalar};
-use crate::memory::Object;
+use crate::memory::{Object, What};
 use crate::objects::{Objects, Root, gcd, has_address_numbers, odd_bits, scalar_of};
 use crate::places::Places;
 
@@ -510,10 +511,31 @@ impl<'a> Translator<'a> {
 
     pub fn is_null(&mut self, address: &Address) -> Value {
         match address.null {
-            Null::Never => self.constant(Const::from(false)),
+            Null::Never => match self.absent(address) {
+                Some(is_absent) => is_absent,
+                None => self.constant(Const::from(false)),
+            },
             Null::Always => self.constant(Const::from(true)),
             Null::If(value) => value,
         }
+    }
+
+    /// Whether a launch leaves out the buffer that an address is the beginning of: it then has no elements.
+    fn absent(&mut self, address: &Address) -> Option<Value> {
+        let is_begin = address.choice.is_none() && address.constant == 0;
+        let root = address
+            .root
+            .filter(|_| is_begin && address.terms.is_empty())?;
+        let What::Granules(memory @ Memory::Param(number)) = self.memory.get(&root)?.what else {
+            return None;
+        };
+        let param = self.k.kernel_mut().params.get(number as usize)?;
+        if !matches!(param.kind, ParamKind::Buffer { .. }) {
+            return None;
+        }
+        let length = self.k.buffer_length(memory);
+        let zero = self.constant(Const::from(0u64));
+        Some(self.op(Op::Eq, &[length, zero]))
     }
 
     /// Gives the phis of a block the values that stand for them.
