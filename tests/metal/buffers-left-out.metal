@@ -10,6 +10,6 @@ kernel void add(device const float * x [[buffer(0)]], device const float * bias 
     }
 }
 // run: @add(x = iota(4), bias = zeros(0), y = zeros(4)) grid(4) threadgroup(4)
-//   -> y == [0, -1, -2, -3]
+//   -> y == [-0.0, -1, -2, -3]
 // run: @add(x = iota(4), bias = fill(4, 2), y = zeros(4)) grid(4) threadgroup(4)
 //   -> y == [2, 3, 4, 5]

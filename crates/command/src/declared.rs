@@ -45,7 +45,7 @@ fn is_number(data: &str) -> bool {
 // ---- what options say ----
 
 /// Data of one `--arg` as a list of the scalars of whole elements, where it names fields, `{count: 4, scale: [1, 2]}`,
-/// or leaves out what nobody writes; fields that it does not name are 0. A number for what is one number is a list
+/// or leaves out what nobody writes; fields that it does not name are 0, and an `absent` buffer has no elements. A number for what is one number is a list
 /// of it. Any other data stays as it is.
 pub fn by_field(
     module: &Module,
@@ -55,6 +55,10 @@ pub fn by_field(
     data: String,
 ) -> Result<String, Refusal> {
     let param = kernel.params.iter().find(|p| *p.name == *name);
+    let is_buffer = param.is_some_and(|p| matches!(p.kind, ParamKind::Buffer { .. }));
+    if is_buffer && data.trim() == "absent" {
+        return Ok("zeros(0)".to_string());
+    }
     let resource = resource(entries, &kernel.name, name);
     let is_one = resource.is_some_and(|r| r.length == Some(1));
     let is_constant = param.is_some_and(|p| matches!(p.kind, ParamKind::Constant { .. }));

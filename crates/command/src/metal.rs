@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use invar_ir::{Diagnostics, Source, text};
+use invar_ir::{Diagnostic, Diagnostics, Rule, Source, text};
 use invar_msl::{Library, Wrong};
 
 use crate::Refusal;
@@ -83,6 +83,19 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Parsed, Refusal> {
             refused: kernels.refused,
         })),
     }
+}
+
+/// The function constants that diagnostics say a kernel needs values of.
+pub fn without_value(all: &[Diagnostic]) -> Vec<String> {
+    const ONE: &str = "`, a function constant without a value";
+    let of_constants = all.iter().filter(|d| d.rule == Rule::FunctionConstant);
+    let names = of_constants.flat_map(|d| {
+        let one = d.message.strip_suffix(ONE);
+        let one = one.and_then(|before| before.rsplit('`').next());
+        let (_, several) = d.message.split_once(" have no value: ").unwrap_or_default();
+        one.into_iter().chain(several.split('`').skip(1).step_by(2))
+    });
+    names.map(str::to_string).collect()
 }
 
 /// The values of function constants that the `// run:` lines of a source say, those of one kernel or of all, but for

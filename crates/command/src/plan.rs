@@ -294,7 +294,7 @@ fn command_line_case(
         let (name, data) = split(given, "--arg", "x=zeros(16)")?;
         all.push((name, Some(data)));
     }
-    let options = all.len();
+    let (options, mut args_of_options) = (all.len(), 0);
     let of_file = inputs.args_of_file.iter();
     all.extend(of_file.map(|(name, data)| (name.as_str(), data.as_deref())));
     for (number, (name, data)) in all.into_iter().enumerate() {
@@ -304,12 +304,18 @@ fn command_line_case(
                 return Err(no_parameter("--arg", &name, kernel));
             }
             let is_given = |(before, _): &(Named, _)| before.name == *name;
-            if args.iter().any(is_given) {
+            if let Some(before) = args.iter().position(is_given) {
                 // An option wins over the file, under whichever name.
-                if number >= options {
+                if number >= options && before < args_of_options {
                     continue;
                 }
-                return Err(Refusal(format!("--arg {name} is given twice")));
+                return Err(match number >= options {
+                    false => Refusal(format!("--arg {name} is given twice")),
+                    true => Refusal(format!(
+                        "{}: `{name}` is given twice, under two names",
+                        inputs.inputs.as_deref().map_or_else(String::new, path_text)
+                    )),
+                });
             }
             if data.is_none() {
                 let file = inputs.inputs.as_deref().map_or_else(String::new, path_text);
@@ -325,6 +331,9 @@ fn command_line_case(
                 Some(_) | None => expression(&name, &data)?,
             };
             args.push((named(&name), expr));
+        }
+        if number < options {
+            args_of_options = args.len();
         }
     }
     let constants = constants(

@@ -596,26 +596,37 @@ fn shader_of(args: &InputsArgs) -> Option<Shader> {
 }
 
 /// The one entry point that a form is of, read with these constants; `None` if the file has errors, which are said.
+/// Function constants of a Metal source that it needs besides get some value, and are added to `open`.
 fn read_one(
     args: &InputsArgs,
     shader: Option<&Shader>,
     loaded: &Loaded,
     constants: &[String],
+    open: &mut Vec<String>,
 ) -> Result<Option<(Read, Entry)>, Refusal> {
     // Of a form nothing runs: the verifier is not asked, as it is where all entry points are read.
     let mut entries = shader.into_iter().flat_map(Shader::entries);
     let only = entries.next().filter(|_| entries.next().is_none());
-    let asked = Asked {
-        entry: args.kernel.as_deref().or(only),
-        constants,
-        with: Some(&args.with),
-        of_runs: false,
-    };
-    let read = match input::parsed(&args.file, loaded, asked)? {
-        Ok(read) => read,
-        Err((sources, all)) => {
-            input::tell(&args.file, &sources, &all);
-            return Ok(None);
+    let read = loop {
+        let any = open.iter().map(|name| format!("{name}=1"));
+        let constants: Vec<String> = constants.iter().cloned().chain(any).collect();
+        let asked = Asked {
+            entry: args.kernel.as_deref().or(only),
+            constants: &constants,
+            with: Some(&args.with),
+            of_runs: false,
+        };
+        match input::parsed(&args.file, loaded, asked)? {
+            Ok(read) => break read,
+            Err((sources, all)) => {
+                let mut more = metal::without_value(&all);
+                more.retain(|name| !open.contains(name));
+                if more.is_empty() {
+                    input::tell(&args.file, &sources, &all);
+                    return Ok(None);
+                }
+                open.extend(more);
+            }
         }
     };
     read.one_of_all(&args.file)?;
@@ -717,7 +728,9 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     });
     let any = open.iter().map(|name| format!("{name}=1"));
     let constants: Vec<String> = args.constants.iter().cloned().chain(any).collect();
-    let Some((read, entry)) = read_one(args, shader.as_ref(), loaded, &constants)? else {
+    let mut unset = Vec::new();
+    let found = read_one(args, shader.as_ref(), loaded, &constants, &mut unset)?;
+    let Some((read, entry)) = found else {
         return Ok(Verdict::Errors);
     };
     let all = how_to_fill(&read.module, &entry);
@@ -747,6 +760,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         .into_iter()
         .map(|(name, value)| (name, number(value).unwrap_or(Json::Null)))
         .collect();
+    constants.extend(unset.into_iter().map(|name| (name, Json::Null)));
     // Those that were given count where the form is used, too.
     for given in &args.constants {
         let (name, value) = split(given, "--const", "N=16")?;

@@ -275,6 +275,119 @@ fn run_lines_give_function_constants() {
     assert!(err.contains("there is no function constant `V`"), "{err}");
 }
 
+const NODES: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+struct Block { half d; uchar qs[8]; };
+struct Node { float v; int next; };
+kernel void follow(device Node *n [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+    n[i].v += n[n[i].next].v; n[i].next = i;
+}
+kernel void quants(device const Block *b, device const float *mask, device float *o, uint i [[thread_position_in_grid]]) {
+    o[i] = b[i / 8].d + b[i / 8 + 1].qs[i % 8];
+    if (mask) { o[i] *= mask[i]; }
+}
+";
+
+/// What is found is about fields, and counts what the source counts; so are inputs and results.
+#[test]
+fn reports_name_fields() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("nodes.metal", NODES);
+    let sizes = |threads| ["--grid", threads, "--threadgroup", threads];
+    let head = |command, kernel| [command, text(&file), "--kernel", kernel];
+    let n = "n=[{v: 1, next: 1}, {v: 2, next: 0}, {v: 5, next: 3}]";
+    let with = [&head("check", "follow")[..], &sizes("3"), &["--arg", n]].concat();
+    let (_, err) = expect(1, &with);
+    assert!(err.contains("error[data-race]: `n[0].v` is "), "{err}");
+    assert!(
+        err.contains("reads `n[3].v`, and `n` has 3 elements"),
+        "{err}"
+    );
+    let n = "n=[{v: 2, next: 1}, {v: 3, next: 1}]";
+    let sized = ["--grid", "2", "--threadgroup", "1", "--arg", n];
+    let (out, _) = expect(0, &[&head("run", "follow")[..], &sized].concat());
+    assert!(
+        out.contains("n = [{v: 5.0, next: 0}, {v: 6.0, next: 1}]"),
+        "{out}"
+    );
+    let args = [
+        "--arg",
+        "b=zeros(2)",
+        "--arg",
+        "mask=absent",
+        "--arg",
+        "o=zeros(16)",
+    ];
+    let (_, err) = expect(
+        1,
+        &[&head("check", "quants")[..], &sizes("16"), &args].concat(),
+    );
+    assert!(
+        err.contains("reads `b[2].qs[0]`, and `b` has 2 elements"),
+        "{err}"
+    );
+    assert!(!err.contains("`mask`"), "{err}");
+}
+
+/// A file of inputs may name a parameter once, by its name or by its number.
+#[test]
+fn forms_name_parameters_once() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("nodes.metal", NODES);
+    let form = |args: &str| {
+        let sizes = "\"entry\": \"follow\", \"grid\": [1], \"threadgroup\": [1]";
+        folder.file("form.json", &format!("{{{sizes}, \"args\": {{{args}}}}}"))
+    };
+    let twice = form("\"n\": \"zeros(1)\", \"3\": \"zeros(2)\"");
+    let head = ["run", text(&file), "--inputs"];
+    let (_, err) = expect(2, &[&head[..], &[text(&twice)]].concat());
+    assert!(err.contains("`n` is given twice, under two names"), "{err}");
+    let once = form("\"3\": \"zeros(2)\"");
+    let (out, _) = expect(
+        0,
+        &[&head[..], &[text(&once), "--arg", "n=zeros(1)"]].concat(),
+    );
+    assert!(out.contains("n = [{v: 0.0, next: 0}]"), "{out}");
+}
+
+/// Function constants without a value stand in a form to be filled in.
+#[test]
+fn forms_have_function_constants() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("k.metal", CONSTANT);
+    let (form, _) = expect(0, &["inputs", text(&file)]);
+    for constant in ["\"W\": null", "\"odd\": null"] {
+        assert!(form.contains(constant), "{form}");
+    }
+    let open = folder.file("open.json", &form);
+    let head = ["run", text(&file), "--inputs"];
+    let (_, err) = expect(2, &[&head[..], &[text(&open)]].concat());
+    assert!(
+        err.contains("`W` is not filled in yet") || err.contains("`odd` is not filled in yet"),
+        "{err}"
+    );
+    let form = form
+        .replace("\"W\": null", "\"W\": 3")
+        .replace("\"odd\": null", "\"odd\": true");
+    let filled = folder.file("filled.json", &form);
+    expect(0, &[&head[..], &[text(&filled)]].concat());
+    let (form, _) = expect(0, &["inputs", text(&file), "--const", "W=2"]);
+    assert!(
+        form.contains("\"W\": 2") && form.contains("\"odd\": null"),
+        "{form}"
+    );
+}
+
 /// The sources of a folder whose names have an ending.
 fn files_of(folder: &str, ending: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
