@@ -149,7 +149,8 @@ def cls(name, of):
     lines += doc(of.__doc__, "    ")
     fields = getattr(of, "__dataclass_fields__", {})
     for field, info in fields.items():
-        lines.append(f"    {field}: {shown(info.type)}")
+        if not field.startswith("_"):
+            lines.append(f"    {field}: {shown(info.type)}")
     for annotated, ty in of.__dict__.get("__annotations__", {}).items():
         if annotated not in fields:
             lines.append(f"    {annotated}: {shown(ty)}")

@@ -163,7 +163,7 @@ class Variable:
     #: Of a storage texture, the pixel format that a browser demands.
     format: str | None = None
     #: Where the kernel accesses parts of the elements that the source has, what these are.
-    written: Written | None = field(default=None, repr=False)
+    _written: Written | None = field(default=None, repr=False)
 
     def __str__(self):
         place = f" ({self.place})" if self.place else ""
@@ -190,7 +190,7 @@ class Variable:
 
     @property
     def _step(self):
-        unit = None if self.written is None else self.written.unit
+        unit = None if self._written is None else self._written.unit
         return self.steps[-1] if unit is None else unit
 
 
@@ -199,8 +199,9 @@ class Written:
 
     def __init__(self, kernel, param, whole, counted):
         self._kernel, self._param, self._whole = kernel, param, whole
-        #: What numbers of elements count, and how many of the kernel's elements one of them is.
-        self._unit, self.parts = counted or (None, 1)
+        #: What numbers of elements count, how many of the kernel's elements one of them is, and how many of them
+        #: the kernel accesses at once.
+        self._unit, self.parts, self.at_a_time = counted or (None, 1, 1)
 
     def _step(self, holds):
         param = Param(self._param.name, self._param.kind, _element(holds, {}))
@@ -221,7 +222,14 @@ class Written:
         """An argument as one of the kernel's elements, on its own memory if it is an array."""
         if step.kind == "threadgroup":
             is_number = isinstance(x, (int, np.integer)) and not isinstance(x, bool)
-            return int(x) * self.parts if is_number else x
+            if not is_number:
+                return x
+            if x * self.parts % self.at_a_time:
+                raise ArgumentError(
+                    f"{step.where} gets {x} elements, and the kernel accesses {self.at_a_time} at once: give it a "
+                    f"multiple of {self.at_a_time}"
+                )
+            return int(x) * self.parts // self.at_a_time
         writes = step.flags & _arguments._WRITEABLE
         of_numbers = isinstance(x, (list, tuple)) and not any(hasattr(i, "__len__") for i in x)
         if _is_plain(x):
@@ -404,8 +412,8 @@ class LoadedKernel:
                 )
             if x is None and step.kind == "buffer" and variable.length is None:
                 x = np.zeros((0, *step.shape), step.dtype)  # The host leaves it out.
-            if variable.written is not None:
-                x = variable.written.given(step, x)
+            if variable._written is not None:
+                x = variable._written.given(step, x)
             bound[step.name] = _arranged(step, x, variable.length)
             return
         head, tail = variable.steps

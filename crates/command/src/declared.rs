@@ -6,9 +6,9 @@ use std::path::Path;
 use invar_ir::text::case::{Expr, ExprKind, Literal, RunCase};
 use invar_ir::text::data::evaluate;
 use invar_ir::{
-    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Scalar, StructDef, Type,
+    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Scalar, StructDef, Type,
 };
-use invar_wgsl::{Declared, Entry, Resource, is_of_three, is_padding, scalars, slots};
+use invar_wgsl::{Counted, Declared, Entry, Resource, is_of_three, is_padding, scalars, slots};
 use serde_json::{Map, Value as Json, json};
 
 use crate::options::count;
@@ -45,8 +45,8 @@ fn is_number(data: &str) -> bool {
 // ---- what options say ----
 
 /// Data of one `--arg` as a list of the scalars of whole elements, where it names fields, `{count: 4, scale: [1, 2]}`,
-/// or leaves out what nobody writes; fields that it does not name are 0, and an `absent` buffer has no elements. A number for what is one number is a list
-/// of it. Any other data stays as it is.
+/// or leaves out what nobody writes; fields that it does not name are 0, and an `absent` buffer has no elements. A
+/// number for what is one number is a list of it. Any other data stays as it is.
 pub fn by_field(
     module: &Module,
     kernel: &Kernel,
@@ -445,7 +445,7 @@ impl Given {
             let Some(counted) = declared.counted(element, &module.structs) else {
                 continue;
             };
-            self.one(&counted.unit, expr, counted.parts, folder)
+            self.one(&name.name, &counted, expr, folder)
                 .map_err(|error| Diagnostics(vec![error]))?;
         }
         Ok(())
@@ -453,18 +453,33 @@ impl Given {
 
     fn one(
         &mut self,
-        declared: &Declared,
+        param: &str,
+        counted: &Counted,
         expr: &mut Expr,
-        parts: u64,
         folder: &Path,
     ) -> Result<(), Diagnostic> {
+        let (declared, span) = (&counted.unit, expr.span);
+        let of_own = |number: u64| {
+            let all = number.saturating_mul(counted.parts);
+            match all.is_multiple_of(counted.at_a_time) {
+                true => Ok(all / counted.at_a_time),
+                false => {
+                    let several = counted.at_a_time;
+                    let message = format!(
+                        "`{param}` gets {number} elements, and the kernel accesses {several} at once: give it a \
+                         multiple of {several}"
+                    );
+                    Err(Diagnostic::error(Rule::Syntax, span, message))
+                }
+            }
+        };
         let bytes = match &mut expr.kind {
             ExprKind::Length(number) => {
-                *number = number.saturating_mul(parts);
+                *number = of_own(*number)?;
                 return Ok(());
             }
             ExprKind::Zeros(number) if declared.only_scalar().is_some() => {
-                *number = number.saturating_mul(parts);
+                *number = of_own(*number)?;
                 return Ok(());
             }
             ExprKind::File(name) => {
@@ -509,6 +524,9 @@ impl Given {
             | ExprKind::Reference
             | ExprKind::Texture { .. } => return Ok(()),
         };
+        let (element, structs) = (&declared.element, &declared.structs);
+        let one = element.extent(structs).map_or(1, |e| e.size_bytes.max(1));
+        of_own(bytes.len() as u64 / one)?;
         expr.kind = ExprKind::File(format!("{SIGN}{}", self.0.len()));
         self.0.push(bytes);
         Ok(())

@@ -1179,9 +1179,7 @@ pub(crate) fn as_written(debug: Option<&DebugType>, scalar: Scalar) -> Option<De
         return None;
     };
     let all = declared(of).filter(|d| d.element != scalar.into())?;
-    let extent = all.element.extent(&all.structs)?;
-    extent
-        .size_bytes
-        .is_multiple_of(scalar.size_bytes())
-        .then_some(all)
+    let bytes = all.element.extent(&all.structs)?.size_bytes;
+    let own = scalar.size_bytes();
+    (bytes.is_multiple_of(own) || own.is_multiple_of(bytes)).then_some(all)
 }

@@ -21,8 +21,8 @@ pub struct Shader {
 
 /// A variable of a shader: its name, group and binding, the parameters that it is, of two the bytes of
 /// the first, its elements if its type says how many, the format that it demands of a texture, and the
-/// type that its source gives its elements; then what data counts of them, and how many of the parameter's
-/// one of these is.
+/// type that its source gives its elements; then what data counts of them, how many of the parameter's one of
+/// these is, and how many of these the kernel accesses at once.
 type Resource<'py> = (
     String,
     Option<u32>,
@@ -34,7 +34,7 @@ type Resource<'py> = (
     Option<Written<'py>>,
 );
 
-type Written<'py> = (Bound<'py, PyAny>, Option<(Bound<'py, PyAny>, u64)>);
+type Written<'py> = (Bound<'py, PyAny>, Option<(Bound<'py, PyAny>, u64, u64)>);
 
 /// What kernels use of the host.
 fn told<'py>(
@@ -60,7 +60,7 @@ fn told<'py>(
                     let counted = declared.counted(own, &module.structs);
                     let counted = counted.map(|c| {
                         let unit = element(py, &c.unit.structs, &c.unit.element)?;
-                        Ok::<_, PyErr>((unit, c.parts))
+                        Ok::<_, PyErr>((unit, c.parts, c.at_a_time))
                     });
                     let whole = element(py, &declared.structs, &declared.element)?;
                     Some((whole, counted.transpose()?))

@@ -19,8 +19,10 @@ pub struct Declared {
 pub struct Counted {
     /// One of them.
     pub unit: Declared,
-    /// The elements of the kernel's parameter in one.
+    /// The elements of the kernel's parameter in one, or in `at_a_time` of them.
     pub parts: u64,
+    /// How many of them the kernel accesses at least, where its own elements are longer.
+    pub at_a_time: u64,
 }
 
 impl Declared {
@@ -39,19 +41,28 @@ impl Declared {
     #[must_use]
     pub fn counted(&self, own: &ElementType, structs: &[StructDef]) -> Option<Counted> {
         let own_bytes = size(own, structs);
+        let counted = |unit: Declared| {
+            let bytes = size(&unit.element, &unit.structs);
+            Some(Counted {
+                unit,
+                parts: (bytes / own_bytes).max(1),
+                at_a_time: (own_bytes / bytes).max(1),
+            })
+        };
+        let whole = size(&self.element, &self.structs);
         match self.only_scalar() {
             Some(scalar) if *own == scalar.into() => None,
-            Some(scalar) if scalar.size_bytes().is_multiple_of(own_bytes) => Some(Counted {
-                unit: Declared {
+            // One number may be less than the kernel's elements, where the source's are not.
+            Some(scalar)
+                if scalar.size_bytes().is_multiple_of(own_bytes)
+                    || scalar.size_bytes() == whole =>
+            {
+                counted(Declared {
                     element: scalar.into(),
                     structs: Vec::new(),
-                },
-                parts: scalar.size_bytes() / own_bytes,
-            }),
-            _mixed => Some(Counted {
-                unit: self.clone(),
-                parts: size(&self.element, &self.structs) / own_bytes,
-            }),
+                })
+            }
+            _mixed => counted(self.clone()),
         }
     }
 }
@@ -275,6 +286,13 @@ mod tests {
         };
         let counted = bytes.counted(&Scalar::U32.into(), &[]).expect("a word");
         assert_eq!((counted.unit, counted.parts), (bytes, 1));
+        let half = Declared {
+            element: Scalar::F16.into(),
+            structs: Vec::new(),
+        };
+        let counted = half.counted(&Scalar::U32.into(), &[]).expect("a word");
+        assert_eq!(counted.unit, half);
+        assert_eq!((counted.parts, counted.at_a_time), (1, 2));
         let pair = Declared {
             element: ElementType::Struct(StructId(0)),
             structs: vec![StructDef {

@@ -119,6 +119,10 @@ kernel void sizes(constant int3 &size [[buffer(0)]], constant bool &odd [[buffer
 kernel void halves(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     if (i % 2 == 0) y[i] += i; else ((device half *)y)[2 * i] = half(i);
 }
+kernel void words(device const half *x [[buffer(0)]], device half *y [[buffer(1)]],
+                  uint i [[thread_position_in_grid]]) {
+    ((device uint *)y)[i] = ((device const uint *)x)[i];
+}
 kernel void pairs(device Pair *d [[buffer(0)]], threadgroup Pair *s [[threadgroup(0)]],
                   uint i [[thread_position_in_threadgroup]]) {
     s[i] = d[i];
@@ -164,6 +168,21 @@ fn data_has_the_types_of_the_source() {
     assert!(out.contains("y = [64, 96, 48, 1]"), "{out}");
     let out = run("halves", "4", &["y=iota(4)"]);
     assert!(out.contains("y = [0, 15360, 4, 16896]"), "{out}");
+    let out = run("words", "2", &["x=[1, 2, 3, 4]", "y=zeros(4)"]);
+    assert!(out.contains("y = [1.0, 2.0, 3.0, 4.0]"), "{out}");
+    let head = ["run", text(&file), "--kernel", "words", "--grid", "2"];
+    for (x, y) in [("iota(3)", "zeros(4)"), ("iota(4)", "zeros(3)")] {
+        let (x, y) = (format!("x={x}"), format!("y={y}"));
+        let args = ["--threadgroup", "2", "--arg", &x, "--arg", &y];
+        let all: Vec<&str> = head.into_iter().chain(args).collect();
+        let (_, err) = expect(2, &all);
+        assert!(
+            err.contains(
+                "gets 3 elements, and the kernel accesses 2 at once: give it a multiple of 2"
+            ),
+            "{err}"
+        );
+    }
     let args = ["d=zeros(64)", "s=length(64)"].map(|arg| ["--arg", arg]);
     let head = ["check", text(&file), "--kernel", "pairs", "--grid", "64"];
     let head = head.into_iter().chain(["--threadgroup", "64"]);
