@@ -102,6 +102,10 @@ const FLAGS: &[&str] = &[
     "-Werror=return-type",
     "-Werror=shift-count-negative",
     "-Werror=shift-count-overflow",
+    // Variables that certainly have none; those that may have none begin at 0.
+    "-Werror=uninitialized",
+    "-Wno-sometimes-uninitialized",
+    "-Wno-uninitialized-const-reference",
     "-fno-diagnostics-show-option",
     "-ferror-limit=20",
     "-fno-elide-type",

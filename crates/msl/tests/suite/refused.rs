@@ -657,6 +657,10 @@ fn what_has_no_value_is_an_error_at_its_line() {
     for (line, said) in [
         ("int a[4]; x[i] = a[7];", "array index 7 is past the end"),
         (
+            "int a; x[i] = a + 1;",
+            "variable 'a' is uninitialized when used here",
+        ),
+        (
             "x[i] = table[-1];",
             "array index -1 is before the beginning",
         ),
