@@ -10,12 +10,15 @@ use crate::comments::check_all;
 fn read(name: &str, text: &str) -> Result<Module, Diagnostics> {
     let cases = cases(&directives(text)).unwrap_or_default();
     let constants = cases.into_iter().flat_map(|case| case.constants);
+    let constants = constants.map(|(name, value)| (name.name, value.text));
+    // Run lines have no lists.
+    let lists = text.lines().filter_map(|l| l.strip_prefix("// const: "));
+    let lists = lists.filter_map(|l| l.split_once('='));
+    let lists = lists.map(|(name, list)| (name.to_string(), list.to_string()));
     let library = Library {
         name: name.to_string(),
         text: text.to_string(),
-        constants: constants
-            .map(|(name, value)| (name.name, value.text))
-            .collect(),
+        constants: constants.chain(lists).collect(),
         ..Library::default()
     };
     library.kernels(None).map(|all| all.module)
