@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use invar_codegen::analysis::distances::Distances;
 use invar_codegen::analysis::lanes::{Class, Classes, Shape};
 use invar_codegen::analysis::order::{self, LaunchOrder};
 use invar_ir::inst::{InstKind, Value};
@@ -36,6 +37,8 @@ pub(crate) struct Analysis<'k> {
     pub slots: HashMap<Value, Class>,
     /// Classes in chunks that are full.
     pub fast: Classes,
+    /// How far lanes are apart in chunks that are full.
+    pub distances: Distances,
     /// Classes in pieces of any chunk.
     pub slow: Classes,
     pub checks: bool,
@@ -117,6 +120,7 @@ impl<'k> Analysis<'k> {
             slow_shape: shapes.slow,
             slots: shapes.slots,
             fast: shapes.fast_classes,
+            distances: shapes.distances,
             slow: shapes.slow_classes,
             checks: options.checks,
             most_edges: MOST_EDGES.min(options.most_improved),

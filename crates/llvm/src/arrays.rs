@@ -94,6 +94,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         ..*d
                     })
                     .collect(),
+                distances: None,
                 ..*t
             },
             u,

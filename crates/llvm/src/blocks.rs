@@ -375,6 +375,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// The addresses of a target's lanes, which differ.
     fn lane_pointers(&self, t: &Target<'c>, u: usize) -> Vec<PointerValue<'c>> {
         let e = &self.e;
+        if let Some(apart) = self.apart(t, u, 0) {
+            return self.pointers_apart(&apart);
+        }
         let Spot::Lanes(pointers, _) = self.spot(t, u, 0, true) else {
             unreachable!("lanes differ");
         };

@@ -36,6 +36,7 @@
 
 pub mod abi;
 mod analysis;
+mod apart;
 mod arrays;
 mod atomics;
 mod blocks;

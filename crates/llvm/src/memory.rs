@@ -325,6 +325,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let value = self.load_spread(t, &spread);
             return Part::Vector(value);
         }
+        if proved
+            && lanes.is_none()
+            && let Some(apart) = self.apart(t, u, c)
+            && let Some(part) = self.load_apart(t, &apart)
+        {
+            return part;
+        }
         match self.spot(t, u, c, proved) {
             Spot::Same(pointer, inside) => {
                 // What is proved of active lanes says nothing of a vector that has none, whose index may
@@ -620,6 +627,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             e.branch(join);
             e.go(join);
+            return;
+        }
+        if proved
+            && lanes.is_none()
+            && let Some(apart) = self.apart(t, u, c)
+            && self.store_apart(t, &apart, vector().into_vector_value())
+        {
             return;
         }
         match self.spot(t, u, c, proved) {

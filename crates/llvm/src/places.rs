@@ -26,6 +26,8 @@ pub(crate) struct Target<'c> {
     /// Element index.
     pub index: Parts<'c>,
     pub index_scalar: Scalar,
+    /// From the index of the first lane to those of all, where that is known.
+    pub distances: Option<Vec<i64>>,
     /// Elements a group of `width` counts for one index, or 1.
     pub scale: u64,
     /// From one component to the next: elements to add to the index, and bytes.
@@ -216,6 +218,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             object,
             index,
             index_scalar,
+            distances: self.distances(place.memory, place.index),
             scale,
             component_elements,
             component_bytes,
@@ -460,7 +463,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Component `c` of part `u`'s lanes some scalars apart, if it is so, where all lanes are on and in bounds: then
     /// no index has wrapped, and what lies between the first and the last lane is in the object too.
     pub fn spread(&self, t: &Target<'c>, u: usize, c: usize) -> Option<Spread<'c>> {
-        let e = &self.e;
         let Part::Affine { base, stride, .. } = t.index.part(0, u) else {
             return None;
         };
@@ -479,15 +481,21 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         {
             return None;
         }
-        let base = e.wide_index(t.index_scalar, base.into(), false);
-        let element = e.mul(base.into_int_value(), e.i64(t.scale));
+        Some(Spread {
+            pointer: self.component_at(t, base, c),
+            apart: apart as u32,
+        })
+    }
+
+    /// Where component `c` lies at one index of a target without further ones.
+    pub fn component_at(&self, t: &Target<'c>, index: IntValue<'c>, c: usize) -> PointerValue<'c> {
+        let e = &self.e;
+        let index = e.wide_index(t.index_scalar, index.into(), false);
+        let element = e.mul(index.into_int_value(), e.i64(t.scale));
         let element = e.add(element, e.i64(t.component_elements * c as u64));
         let inner = t.offset_bytes + t.component_bytes * c as u64;
         let offset = e.add(e.mul(element, e.i64(t.element_bytes)), e.i64(inner));
-        Some(Spread {
-            pointer: e.byte_offset(t.object.base, offset),
-            apart: apart as u32,
-        })
+        e.byte_offset(t.object.base, offset)
     }
 
     /// The components of part `u`'s lanes as elements side by side, if they are.

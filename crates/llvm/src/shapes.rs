@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use invar_codegen::analysis::distances::{self, Distances};
 use invar_codegen::analysis::lanes::{
     Class, Classes, Positions, Question, Shape, analyse as classify,
 };
@@ -34,6 +35,7 @@ pub(crate) struct Shapes {
     /// How values are kept in slots, which full chunks read as others wrote them.
     pub slots: HashMap<Value, Class>,
     pub fast_classes: Classes,
+    pub distances: Distances,
     pub slow_classes: Classes,
 }
 
@@ -104,11 +106,16 @@ impl Shapes {
         // Slots are read in full chunks as they are written in others.
         let any = choice.classes(full, of_any, &HashMap::new());
         let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, any.of(v))).collect();
+        let fast_classes = choice.classes(full, of_full, &slots);
+        let distances = choice.ask(full, of_full, &slots, |question| {
+            distances::analyse(question, &fast_classes)
+        });
         Shapes {
             full,
             slow,
             slow_classes: choice.classes(slow, of_any, &slots),
-            fast_classes: choice.classes(full, of_full, &slots),
+            fast_classes,
+            distances,
             slots,
         }
     }
@@ -122,8 +129,18 @@ impl Choice<'_, '_> {
         positions: Positions,
         at_least: &HashMap<Value, Class>,
     ) -> Classes {
+        self.ask(shape, positions, at_least, classify)
+    }
+
+    fn ask<T>(
+        &self,
+        shape: Shape,
+        positions: Positions,
+        at_least: &HashMap<Value, Class>,
+        ask: impl FnOnce(&Question<'_>) -> T,
+    ) -> T {
         let of_simdgroup = self.kernel.tells_simdgroups() && shape.lanes() == SIMDGROUP_SIZE;
-        classify(&Question {
+        ask(&Question {
             kernel: self.kernel,
             uniformity: self.uniformity,
             level: if of_simdgroup {

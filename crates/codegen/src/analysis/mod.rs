@@ -8,6 +8,7 @@
 //! | [`ranges`] | the interval in which each integer lies |
 //! | [`floats`] | the interval in which each float lies unless it is NaN |
 //! | [`control_dependence`] | what reaches an index, a bound or a branch |
+//! | [`distances`] | how far the lanes of vectors lie apart where they do not grow evenly |
 //! | [`lanes`] | how values differ over the lanes of vectors, and which loops need masks |
 //! | [`low_bits`] | which bits of integers count |
 //! | [`order`] | in which order threadgroups are best launched |
@@ -23,6 +24,7 @@
 pub mod affine;
 pub mod blocks;
 pub mod control_dependence;
+pub mod distances;
 pub mod floats;
 pub mod lanes;
 pub mod low_bits;

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use invar_codegen::analysis::lanes::{Classes, Positions, Question, Shape, analyse};
+use invar_codegen::analysis::distances::{self, Distances};
+use invar_codegen::analysis::lanes::{Class, Classes, Positions, Question, Shape, analyse};
 use invar_codegen::analysis::ranges;
 use invar_ir::{Inst, InstKind, Kernel, Level, Module, Value, text, verify};
 
@@ -42,9 +43,9 @@ fn holds_barrier(inst: &Inst) -> bool {
     matches!(inst.kind, InstKind::Barrier { .. }) || inner.any(holds_barrier)
 }
 
-fn classes(module: &Module, kernel: &Kernel, header: &str) -> Classes {
+fn classes(module: &Module, kernel: &Kernel, header: &str) -> (Classes, Distances) {
     let (shape, positions, level) = cut(header);
-    analyse(&Question {
+    let question = Question {
         kernel,
         uniformity: &invar_ir::analyse(module, kernel),
         level,
@@ -54,7 +55,23 @@ fn classes(module: &Module, kernel: &Kernel, header: &str) -> Classes {
         at_least: &HashMap::new(),
         threadgroup_size: kernel.threadgroup_size,
         ranges: &ranges::analyse_unguarded(kernel, &ranges::Known::default()),
-    })
+    };
+    let classes = analyse(&question);
+    let distances = distances::analyse(&question, &classes);
+    (classes, distances)
+}
+
+/// How a value that does not grow evenly does, if that is known.
+fn by(distances: &Distances, value: Value) -> String {
+    let list = |by: &[i64]| by.iter().map(|by| format!(" {by}")).collect::<String>();
+    let exact = distances.of(value, true);
+    let wrapping = distances
+        .of(value, false)
+        .map(|by| format!(" by{} in 32 bits", list(by)));
+    exact
+        .map(|by| format!(" by{}", list(by)))
+        .or(wrapping)
+        .unwrap_or_default()
 }
 
 /// What is found of each line of a text that defines values, by its number.
@@ -67,11 +84,17 @@ fn found(name: &str, source: &str) -> BTreeMap<u32, String> {
         let before = source.lines().take(start).collect::<Vec<_>>();
         let header = before.iter().rev().find_map(|l| l.strip_prefix(HEADER));
         let header = header.unwrap_or_else(|| panic!("{name}: no line `{HEADER}..`"));
-        let classes = classes(&module, kernel, header);
+        let (classes, distances) = classes(&module, kernel, header);
         kernel.for_each_inst(&mut |inst| {
             let params = inst.kind.regions().into_iter().flat_map(|r| &r.params);
             let values = inst.results.iter().chain(params);
-            let says = |v: &Value| format!("{} {}", kernel.value_name(*v), classes.of(*v));
+            let says = |v: &Value| {
+                let by = match classes.of(*v) {
+                    Class::Varying => by(&distances, *v),
+                    Class::Uniform | Class::Line(_) => String::new(),
+                };
+                format!("{} {}{by}", kernel.value_name(*v), classes.of(*v))
+            };
             let mut says: Vec<String> = values.map(says).collect();
             if classes.is_masked(inst) {
                 says.push("masked".into());
@@ -86,5 +109,5 @@ fn found(name: &str, source: &str) -> BTreeMap<u32, String> {
 
 #[test]
 fn every_line_is_found_to_be_what_it_says() {
-    crate::annotated::check("lanes", 6, found);
+    crate::annotated::check("lanes", 7, found);
 }

@@ -4,6 +4,7 @@ mod affine;
 mod annotated;
 mod checks;
 mod coarsen;
+mod distances;
 mod drivers;
 mod lanes;
 mod msl;
