@@ -158,10 +158,27 @@ pub(crate) fn multiply_by_entries<'c>(
             });
         }
     }
-    let product = |([_, _, (_, sums)], names): (&[(Scalar, Rows<'c>); 3], &[Value; 2])| {
-        multiply_on_stack(e, names.map(|name| stacks[&name]), sums)
-    };
-    Some(products.iter().zip(names).map(product).collect())
+    // Products of one left factor go on two by two: an entry of it is broadcast for both.
+    let mut done = Vec::with_capacity(products.len());
+    while let Some([left, _]) = names.get(done.len()) {
+        let rest = &names[done.len()..];
+        let count = rest
+            .iter()
+            .take(2)
+            .take_while(|names| names[0] == *left)
+            .count();
+        let rights: Vec<_> = rest[..count]
+            .iter()
+            .map(|names| stacks[&names[1]])
+            .collect();
+        let own = &products[done.len()..done.len() + count];
+        let sums: Vec<_> = own
+            .iter()
+            .map(|[_, _, (_, sums)]| sums.as_slice())
+            .collect();
+        done.extend(multiply_on_stack(e, stacks[left], &rights, &sums));
+    }
+    Some(done)
 }
 
 /// A loop of so many rounds with vectors that it carries: `round` computes the next ones from its number and the last.
@@ -216,29 +233,48 @@ fn row_twice<'c>(e: &Emit<'c>, scalar: Scalar, pointer: PointerValue<'c>) -> Vec
     shuffle(e, row, row, |lane| lane % SIZE)
 }
 
-/// Adds a product of f32 whose factors lie on the stack, by a loop over the shared index.
+/// Adds products of f32 of one left factor, whose factors lie on the stack: loops over the shared index, each for as
+/// many rows as leave registers for the right factors' rows and an entry.
 fn multiply_on_stack<'c>(
     e: &Emit<'c>,
-    [left, right]: [PointerValue<'c>; 2],
-    sums: &[VectorValue<'c>],
-) -> Rows<'c> {
+    left: PointerValue<'c>,
+    rights: &[PointerValue<'c>],
+    sums: &[&[VectorValue<'c>]],
+) -> Vec<Rows<'c>> {
     let bytes = Scalar::F32.size_bytes();
     let at = |base, entries| e.byte_offset(base, e.mul(entries, e.i64(bytes)));
-    repeat(e, ROW, sums, |k, sums| {
-        let row = row_twice(e, Scalar::F32, at(right, e.mul(k, e.i64(ROW))));
-        let column = at(left, k);
-        let entry = |r: u64| {
-            let one = e.byte_offset(column, e.i64(r * ROW * bytes));
-            let one = e.load(e.scalar_type(Scalar::F32), one, bytes as u32);
-            e.splat(one, SIZE)
-        };
-        let next = |(pair, sum): (usize, &VectorValue<'c>)| {
-            let [upper, lower] = [0, 1].map(|r| entry(2 * pair as u64 + r));
-            let factor = shuffle(e, upper, lower, |lane| lane);
-            add_product(e, Scalar::F32, [factor, row], *sum)
-        };
-        sums.iter().enumerate().map(next).collect()
-    })
+    let pairs = sums[0].len() / rights.len();
+    let mut done = vec![Rows::new(); sums.len()];
+    for first in (0..sums[0].len()).step_by(pairs) {
+        let own: Vec<_> = (sums.iter())
+            .flat_map(|sums| sums[first..first + pairs].iter().copied())
+            .collect();
+        let next = repeat(e, ROW, &own, |k, own| {
+            let column = at(left, k);
+            let entry = |r: usize| {
+                let one = e.byte_offset(column, e.i64(r as u64 * ROW * bytes));
+                let one = e.load(e.scalar_type(Scalar::F32), one, bytes as u32);
+                e.splat(one, SIZE)
+            };
+            let factor = |pair: usize| {
+                let [upper, lower] = [0, 1].map(|r| entry(2 * (first + pair) + r));
+                shuffle(e, upper, lower, |lane| lane)
+            };
+            let factors: Vec<_> = (0..pairs).map(factor).collect();
+            let mut next = Vec::with_capacity(own.len());
+            for (right, own) in rights.iter().zip(own.chunks(pairs)) {
+                let row = row_twice(e, Scalar::F32, at(*right, e.mul(k, e.i64(ROW))));
+                for (factor, sum) in factors.iter().zip(own) {
+                    next.push(add_product(e, Scalar::F32, [*factor, row], *sum));
+                }
+            }
+            next
+        });
+        for (done, next) in done.iter_mut().zip(next.chunks(pairs)) {
+            done.extend(next);
+        }
+    }
+    done
 }
 
 /// Whether a fused multiply-add is one instruction.
