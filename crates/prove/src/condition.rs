@@ -212,8 +212,11 @@ impl Number {
             | Number::Threadgroup(_)
             | Number::Length(_)
             | Number::Texels(..)
-            | Number::Levels(_)
-            | Number::Field(..) => self.name(subject.module, subject.kernel),
+            | Number::Levels(_) => self.name(subject.module, subject.kernel),
+            Number::Field(i, location) => match subject.field_key(i, location) {
+                Some((key, _)) => key,
+                None => self.name(subject.module, subject.kernel),
+            },
         }
     }
 
@@ -294,8 +297,11 @@ impl Condition {
                 Number::Groups(_)
                 | Number::Threadgroup(_)
                 | Number::Length(_)
-                | Number::Levels(_)
-                | Number::Field(..) => return,
+                | Number::Levels(_) => return,
+                Number::Field(i, location) => match subject.field_key(*i, *location) {
+                    Some((_, bounds)) => bounds,
+                    None => return,
+                },
             };
             q.write_as_times(&number.key(subject), *of, bounds, place);
         }
@@ -1137,6 +1143,12 @@ impl Vocabulary {
     /// That what the author passes is at least 1.
     pub fn positive(&self) -> impl Iterator<Item = Condition> + '_ {
         let one = |n: &Number| Condition::at_most(Term::of(1, []), *n);
+        self.scalars.iter().map(one)
+    }
+
+    /// That a number that the author passes is a multiple.
+    pub fn multiples_of(&self, of: i128) -> impl Iterator<Item = Condition> + '_ {
+        let one = move |n: &Number| Condition::Multiple(*n, of);
         self.scalars.iter().map(one)
     }
 

@@ -1,12 +1,12 @@
 //! A kernel under proof: what is known of it once for all questions, and the questions themselves.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use invar_ir::{
     Access, AccessMode, AddressSpace, Dim, ElementType, Elements, InstKind, Kernel, MatrixPlace,
-    Memory, MemoryAccess, Module, Op, Order, ParamKind, Step, Type, Uniformity, Value, Values,
-    Width, analyse, texture::extent_name,
+    Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, Type, Uniformity, Value,
+    Values, Width, analyse, texture::extent_name,
 };
 
 use crate::certificate::{self, Proof};
@@ -64,6 +64,17 @@ pub struct Part {
     pub count: i128,
     /// Whether it is taken, not replaced.
     pub is_taken: bool,
+}
+
+/// An offset in bytes that has to be a multiple (L4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    /// The instruction that says so.
+    pub id: Id,
+    /// The offset.
+    pub value: Value,
+    /// Of what, if that is a constant.
+    pub of: Option<i128>,
 }
 
 /// How many elements an access touches.
@@ -200,6 +211,8 @@ pub struct Subject<'k> {
     pub sites: Vec<Site<'k>>,
     /// The parts of values that it takes or replaces.
     pub parts: Vec<Part>,
+    /// What has to be a multiple, once for all of a list of instructions.
+    pub offsets: Vec<Offset>,
     /// What is assumed of the launch.
     pub conditions: RefCell<Vec<Condition>>,
     /// Who decides.
@@ -325,6 +338,7 @@ impl<'k> Subject<'k> {
             flat,
             sites: Vec::new(),
             parts: Vec::new(),
+            offsets: Vec::new(),
             conditions: RefCell::new(Vec::new()),
             engine,
             proofs: RefCell::new(BTreeMap::new()),
@@ -344,6 +358,7 @@ impl<'k> Subject<'k> {
         };
         subject.find_sites();
         subject.find_parts();
+        subject.find_offsets();
         for id in 0..subject.shape.statements.len() {
             for number in 0..subject.shape.carried(id).len() {
                 subject.invariants(id, number);
@@ -413,6 +428,30 @@ impl<'k> Subject<'k> {
                 count: i128::from(count),
                 is_taken: *op == Op::Extract,
             });
+        }
+    }
+
+    /// Whether a value is one that the kernel says.
+    pub fn is_constant(&self, value: Value) -> bool {
+        self.run(value, &HashMap::new(), 0).is_some()
+    }
+
+    fn find_offsets(&mut self) {
+        let mut seen = HashSet::new();
+        for (id, statement) in self.shape.statements.iter().enumerate() {
+            let InstKind::Op { op, args, .. } = &statement.inst.kind else {
+                continue;
+            };
+            if *op != Op::ShrExact {
+                continue;
+            }
+            let value = args[0];
+            let bits = self.kernel.ty(value).scalar().map_or(64, Scalar::bits);
+            let count = self.run(args[1], &HashMap::new(), 0);
+            let of = count.map(|count| 1i128 << count.rem_euclid(i128::from(bits)));
+            if of != Some(1) && seen.insert((value, of, statement.parent)) {
+                self.offsets.push(Offset { id, value, of });
+            }
         }
     }
 
@@ -879,6 +918,32 @@ impl<'k> Subject<'k> {
             return Finding::Open;
         }
         self.ask(&q, &t.path, Formula::any(outside), limits)
+    }
+
+    /// Whether an offset in bytes can be no multiple.
+    pub fn offset(&self, number: usize, limits: Option<i128>) -> Finding {
+        let offset = self.offsets[number];
+        self.used.borrow_mut().clear();
+        let (zeros, by) = self.zeros(offset.value);
+        if offset.of.is_some_and(|of| of.trailing_zeros() <= zeros) {
+            return Finding::Excluded(by);
+        }
+        let (mut q, marks) = self.query(true);
+        q.condition_facts = marks;
+        let mut t = Thread::new(1, self.any_rounds(offset.id));
+        t.asks = true;
+        self.reach(&mut q, &mut t, offset.id);
+        let value = self.int(&mut q, &mut t, offset.value);
+        let Some((value, of)) = value.zip(offset.of) else {
+            return Finding::Open;
+        };
+        let Some((_, rest)) = self.floor(&mut q, &value, of) else {
+            return Finding::Open;
+        };
+        match Formula::lt(&Linear::constant(0), &rest.form) {
+            Some(off) => self.ask(&q, &t.path, off, limits),
+            None => Finding::Open,
+        }
     }
 
     /// The indices of a path into an element, each among so many parts.

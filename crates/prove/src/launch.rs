@@ -657,7 +657,11 @@ pub(crate) fn run_within(
     let counts = |d: &Diagnostic| {
         matches!(
             d.rule,
-            Rule::DataRace | Rule::ExecutionOnlyBarrier | Rule::EqualStores | Rule::OutOfBounds
+            Rule::DataRace
+                | Rule::ExecutionOnlyBarrier
+                | Rule::EqualStores
+                | Rule::OutOfBounds
+                | Rule::MisalignedAccess
         )
     };
     let is_no_end = |d: &Diagnostic| matches!(d.rule, Rule::StepLimit | Rule::DeadlineExceeded);

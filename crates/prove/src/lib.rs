@@ -25,6 +25,7 @@ pub mod launch;
 pub mod linear;
 mod loads;
 mod made;
+mod multiples;
 mod prove;
 mod query;
 mod rational;

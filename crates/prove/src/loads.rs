@@ -63,26 +63,39 @@ impl Subject<'_> {
 
     /// What the first element of a buffer holds at one of its locations.
     pub fn field(&self, q: &mut Query, place: usize, location: u32) -> Int {
-        let found = Field::of(self.module, self.kernel, place as u32, location);
-        let loaded = found.and_then(|field| {
-            let (mut way, mut at) = (Way::new(), vec![Linear::constant(0)]);
-            for step in &field.path {
-                match *step {
-                    FieldStep::Field(_, number) => way.push(Some(number)),
-                    FieldStep::Component(number) | FieldStep::Element(number) => {
-                        way.push(None);
-                        at.push(Linear::constant(number.into()));
-                    }
-                }
-            }
-            let object = (Memory::Param(place as u32), way);
-            self.load(q, object, (at, &Int::constant(0)), field.scalar)
-        });
+        let loaded = self
+            .field_place(place, location)
+            .and_then(|(object, at, scalar)| self.load(q, object, (at, &Int::constant(0)), scalar));
         // Numbers too large for a fact: anything.
         loaded.unwrap_or_else(|| {
             let key = format!("any number of {place} at {location}");
             q.symbol(&key, -(1 << 63), 1 << 64)
         })
+    }
+
+    /// The name of a number with a name in the first element of a buffer, and where it lies between.
+    pub fn field_key(&self, place: usize, location: u32) -> Option<(String, (i128, i128))> {
+        let (object, at, scalar) = self.field_place(place, location)?;
+        Some((key(&object, &at, 0), range(scalar)))
+    }
+
+    fn field_place(
+        &self,
+        place: usize,
+        location: u32,
+    ) -> Option<((Memory, Way), Vec<Linear>, Scalar)> {
+        let field = Field::of(self.module, self.kernel, place as u32, location)?;
+        let (mut way, mut at) = (Way::new(), vec![Linear::constant(0)]);
+        for step in &field.path {
+            match *step {
+                FieldStep::Field(_, number) => way.push(Some(number)),
+                FieldStep::Component(number) | FieldStep::Element(number) => {
+                    way.push(None);
+                    at.push(Linear::constant(number.into()));
+                }
+            }
+        }
+        Some(((Memory::Param(place as u32), way), at, field.scalar))
     }
 
     /// Says that buffers of whose elements the kernel requires something have a first one, and that fields are 0 of a
@@ -213,7 +226,7 @@ impl Subject<'_> {
     }
 
     /// The number that a load gives, or a component of what it gives.
-    fn field_number(&self, place: &Place, component: Option<i128>) -> Option<Number> {
+    pub fn field_number(&self, place: &Place, component: Option<i128>) -> Option<Number> {
         let Memory::Param(param) = place.memory else {
             return None;
         };
@@ -450,14 +463,7 @@ impl Subject<'_> {
             return Some(Int { form, low, high });
         }
         let (memory, way) = &object;
-        // What may be a number of the launch is looked for small.
-        let is_first = at.first().and_then(Linear::as_constant) == Some(0);
-        let kind = if is_first && !way.is_empty() {
-            "field"
-        } else {
-            "contents"
-        };
-        let key = format!("{kind} {memory:?} {way:?} {}", before.len());
+        let key = key(&object, &at, before.len());
         let loaded = q.symbol(&key, low, high);
         for (other, its) in &before {
             let mut either = vec![Formula::eq(its, &loaded.form)?];
@@ -493,4 +499,18 @@ impl Subject<'_> {
             .push((at, loaded.form.clone()));
         Some(loaded)
     }
+}
+
+/// The name of what is loaded from there, as one of so many loads of the object before.
+fn key((memory, way): &(Memory, Way), at: &[Linear], before: usize) -> String {
+    // What may be a number of the launch is looked for small.
+    let is_first = at.first().and_then(Linear::as_constant) == Some(0);
+    let kind = if is_first && !way.is_empty() {
+        "field"
+    } else {
+        "contents"
+    };
+    let places: Option<Vec<i128>> = at.iter().map(Linear::as_constant).collect();
+    let which = places.map_or(before.to_string(), |places| format!("at {places:?}"));
+    format!("{kind} {memory:?} {way:?} {which}")
 }

@@ -149,6 +149,8 @@ pub(crate) enum Goal {
     /// That an access is in bounds in one of its directions.
     Bounds(usize, usize),
     Part(usize),
+    /// That an offset in bytes is a multiple.
+    Offset(usize),
     Race(usize),
 }
 
@@ -371,7 +373,15 @@ impl Session<'_, '_> {
             let directions = 0..self.subject.directions(site).len();
             directions.map(move |direction| Goal::Bounds(site, direction))
         });
-        bounds
+        // What is passed has to be there before it can be asked whether it is a multiple, and of what is a multiple
+        // the other indices are computed.
+        let is_passed = |goal: &Goal| match goal {
+            Goal::Bounds(site, _) => self.subject.is_constant(self.subject.sites[*site].index),
+            Goal::Part(_) | Goal::Offset(_) | Goal::Race(_) => false,
+        };
+        let (passed, computed): (Vec<Goal>, Vec<Goal>) = bounds.partition(is_passed);
+        let offsets = (0..self.subject.offsets.len()).map(Goal::Offset);
+        (passed.into_iter().chain(offsets).chain(computed))
             .chain((0..self.subject.parts.len()).map(Goal::Part))
             .chain((0..self.pairs.len()).map(Goal::Race))
             .collect()
@@ -389,7 +399,7 @@ impl Session<'_, '_> {
                 kernel.allow_out_of_bounds_loads
             }
             Goal::Part(_) => kernel.allow_out_of_bounds_stores,
-            Goal::Race(_) => false,
+            Goal::Offset(_) | Goal::Race(_) => false,
         }
     }
 
@@ -430,6 +440,7 @@ impl Session<'_, '_> {
                 finding
             }
             Goal::Part(part) => self.subject.part(part, limits),
+            Goal::Offset(offset) => self.subject.offset(offset, limits),
             Goal::Race(pair) => self.subject.race(&self.pairs[pair], &self.exact, limits),
         }
     }
@@ -499,7 +510,7 @@ impl Session<'_, '_> {
                 (!self.subject.is_required(room)).then_some(room)
             }
             // How large an object is tells nothing of who meets whom.
-            Goal::Part(_) | Goal::Race(_) => None,
+            Goal::Part(_) | Goal::Offset(_) | Goal::Race(_) => None,
         }
     }
 
@@ -536,6 +547,9 @@ impl Session<'_, '_> {
     /// Looks for conditions under which a goal is reached, and keeps them. A condition that a launch
     /// fulfils in which the goal fails is not tried.
     fn infer(&mut self, goal: Goal, mut failing: Vec<Launch>) -> bool {
+        if let Goal::Offset(offset) = goal {
+            return self.infer_multiples(offset, &mut failing);
+        }
         let tiers = self.candidates(goal);
         // Where it fails with a number of 0 it is likely that several conditions are needed: that the number is
         // none, and what else.
@@ -623,6 +637,24 @@ impl Session<'_, '_> {
                     self.tries(goal, &more, &mut failing)
                 })
         })
+    }
+
+    /// Looks for numbers that have to be multiples for an offset to be one.
+    fn infer_multiples(&mut self, offset: usize, failing: &mut Vec<Launch>) -> bool {
+        let goal = Goal::Offset(offset);
+        let Some(of) = self.subject.offsets[offset].of else {
+            return false;
+        };
+        let multiples = self.vocabulary.multiples_of(of);
+        let multiples: Vec<Condition> = multiples.filter(|c| self.admits(c)).collect();
+        self.attempts = ATTEMPTS;
+        for condition in &multiples {
+            if self.tries(goal, std::slice::from_ref(condition), failing) {
+                return true;
+            }
+        }
+        let chosen = self.core(goal, &[], &multiples, failing);
+        chosen.is_some_and(|chosen| self.tries(goal, &chosen, failing))
     }
 
     /// Which of `others` a goal needs beside `ample`, none of which can be left out; `None` if all together
@@ -803,7 +835,7 @@ impl Session<'_, '_> {
         for goal in goals {
             let affected = match goal {
                 Goal::Bounds(site, _) => again.contains(&site),
-                Goal::Part(_) => false,
+                Goal::Part(_) | Goal::Offset(_) => false,
                 Goal::Race(pair) => {
                     let pair = &self.pairs[pair];
                     again.contains(&pair.a.0) || again.contains(&pair.b.0)
@@ -861,6 +893,17 @@ impl Session<'_, '_> {
                         part.count
                     ),
                     why: of_index(part.index),
+                }
+            }
+            Goal::Offset(offset) => {
+                let offset = self.subject.offsets[offset];
+                let of = offset
+                    .of
+                    .map_or("what it is shifted by".to_string(), |of| of.to_string());
+                Doubt {
+                    spans: vec![self.subject.shape.statements[offset.id].inst.span],
+                    what: format!("an offset in bytes may be no multiple of {of}"),
+                    why: of_index(offset.value),
                 }
             }
             Goal::Race(pair) => {
@@ -959,7 +1002,9 @@ impl Session<'_, '_> {
                     Goal::Bounds(site, direction) => {
                         self.subject.bounds(site, direction, Some(limit)).0
                     }
-                    Goal::Part(_) | Goal::Race(_) => self.attempt(goal, Some(limit)),
+                    Goal::Part(_) | Goal::Offset(_) | Goal::Race(_) => {
+                        self.attempt(goal, Some(limit))
+                    }
                 };
                 let Finding::Possible(launch) = found else {
                     continue;
@@ -1024,7 +1069,7 @@ impl Session<'_, '_> {
         let sites = &self.subject.sites;
         let of_goal = |goal: &Goal| match *goal {
             Goal::Bounds(site, _) => Some(sites[site].memory),
-            Goal::Part(_) => None,
+            Goal::Part(_) | Goal::Offset(_) => None,
             Goal::Race(pair) => Some(sites[self.pairs[pair].a.0].memory),
         };
         let left: BTreeSet<Memory> = open.iter().filter_map(of_goal).collect();
@@ -1123,7 +1168,7 @@ impl Session<'_, '_> {
             };
             match goal {
                 Goal::Bounds(site, _) if !reached => drop(outside.insert(site)),
-                Goal::Bounds(..) | Goal::Part(_) => {}
+                Goal::Bounds(..) | Goal::Part(_) | Goal::Offset(_) => {}
                 Goal::Race(_) => apart += usize::from(reached),
             }
             if !reached && !self.is_allowed(goal) {

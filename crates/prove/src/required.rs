@@ -124,7 +124,7 @@ pub fn holds_of(comparison: &Comparison, launch: &Launch, element: i128) -> Opti
 }
 
 /// The number that is required to be a multiple, and of what: `%n % 4 == 0`.
-fn multiple(requirement: &Requirement) -> Option<Condition> {
+pub(crate) fn multiple(requirement: &Requirement) -> Option<Condition> {
     let Required::Holds(comparison) = &requirement.required else {
         return None;
     };

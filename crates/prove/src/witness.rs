@@ -299,7 +299,7 @@ impl Session<'_, '_> {
         }
         let sites = match goal {
             Goal::Bounds(site, _) => vec![site],
-            Goal::Part(_) => Vec::new(),
+            Goal::Part(_) | Goal::Offset(_) => Vec::new(),
             Goal::Race(pair) => vec![self.pairs[pair].a.0, self.pairs[pair].b.0],
         };
         self.runs.is_empty().then_some(sites).is_none_or(|sites| {

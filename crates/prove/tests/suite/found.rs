@@ -28,6 +28,7 @@ fn is_broken(module: &Verified, case: &Case) -> Option<bool> {
             Rule::ExecutionOnlyBarrier,
             Rule::EqualStores,
             Rule::OutOfBounds,
+            Rule::MisalignedAccess,
         ]
         .contains(&rule)
     };

@@ -49,6 +49,39 @@ fn inferred(source: &str) -> invar_prove::Report {
 }
 
 #[test]
+fn strides_and_offsets_in_bytes_have_to_be_multiples() {
+    let kernel = |parameter: &str, load: &str| {
+        format!(
+            "kernel @k(%x: device read u32, %y: device write u32, {parameter}) {{
+                %t = thread_position_in_grid x
+                %zero = const u32 0
+                %two = const u64 2
+                {load}
+                %wide = cast u64 %o
+                %i = shr_exact %wide, %two
+                %v = load %x[%i]
+                store %y[%t], %v
+            }}"
+        )
+    };
+    let passed = inferred(&kernel("%off: u32", "%o = add %off, %zero"));
+    assert!(
+        passed.texts.contains(&"off % 4 == 0".to_string()),
+        "{:?}",
+        passed.texts
+    );
+    let held = inferred(&kernel("%off: constant u32", "%o = load %off[%zero]"));
+    assert!(
+        held.texts.contains(&"off[0] % 4 == 0".to_string()),
+        "{:?}",
+        held.texts
+    );
+    for report in [passed, held] {
+        assert_eq!(report.verdict, Verdict::Proved);
+    }
+}
+
+#[test]
 fn what_may_race_and_what_has_atomics_is_watched() {
     let source =
         "kernel @k(%a: device write u32, %b: device write u32, %c: device read_write u32) \

@@ -138,6 +138,7 @@ pub fn counts(rule: Rule) -> bool {
         Rule::ExecutionOnlyBarrier,
         Rule::EqualStores,
         Rule::OutOfBounds,
+        Rule::MisalignedAccess,
     ]
     .contains(&rule)
 }
