@@ -33,13 +33,18 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
         Some(rest) => rest.to_vec(),
         None => bytes,
     };
-    let source = String::from_utf8(bytes).map_err(|e| {
-        Refusal(format!(
-            "{}: neither text nor a binary module (byte {} is not UTF-8)",
-            path_text(file),
-            e.utf8_error().valid_up_to()
-        ))
-    })?;
+    let source = match String::from_utf8(bytes) {
+        Ok(source) => source,
+        // Of other encodings, C++ has what comments hold.
+        Err(e) if metal::is_metal(file) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
+        Err(e) => {
+            return Err(Refusal(format!(
+                "{}: neither text nor a binary module (byte {} is not UTF-8)",
+                path_text(file),
+                e.utf8_error().valid_up_to()
+            )));
+        }
+    };
     let source = match shader::is_shader(file) {
         true => invar_wgsl::with_line_feeds(&source).into_owned(),
         false => source,

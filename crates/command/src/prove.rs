@@ -7,7 +7,7 @@ use clap::Args;
 use invar::report;
 use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::RunCase;
-use invar_ir::{Diagnostics, Kernel, Memory, Module, ParamKind, Verified, verify};
+use invar_ir::{Const, Diagnostics, Kernel, Memory, Module, ParamKind, Verified, verify};
 use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
@@ -119,6 +119,11 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             Some(read.map_err(|why| Refusal(format!("--verify {}: {why}", path_text(path))))?)
         }
     };
+    let shader = shader::shader_of(&args.file);
+    let given = match &shader {
+        Some(_) => shader::values(&args.constants)?,
+        None => Vec::new(),
+    };
     let mut verdict = Verdict::Clean;
     let mut told = Vec::new();
     let mut written = Vec::new();
@@ -148,6 +153,10 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         as_declared(&module, &entries, &mut report);
         if let Some(size) = args.threadgroup {
             say_size(&mut report, size);
+        }
+        if let Some(shader) = &shader {
+            let settings = shader.settings(&report.kernel);
+            say_overrides(&mut report, &module, settings, &given);
         }
         let fails = match report.verdict {
             invar_prove::Verdict::Proved => false,
@@ -238,6 +247,28 @@ fn say_size(report: &mut Report, size: [u32; 3]) {
     let said = said
         .filter(|(axis, threads)| *threads != 1 || !report.flat_dimensions.contains(axis))
         .map(|(axis, threads)| format!("threadgroup.{axis} == {threads}"));
+    let rest = report.texts.iter().cloned();
+    report.texts = said.chain(rest).collect();
+}
+
+/// Names the values that overrides of a shader have among the conditions, of those that decide a size: they are part of
+/// the kernel.
+fn say_overrides(
+    report: &mut Report,
+    module: &Module,
+    settings: Vec<(String, Option<Const>)>,
+    given: &[(String, f64)],
+) {
+    let is_open = |name: &str| module.function_constants.iter().any(|c| *c.name == *name);
+    let fixed = settings.into_iter().filter(|(name, _)| !is_open(name));
+    let said = fixed.filter_map(|(name, default)| {
+        let given = given.iter().find(|(given, _)| *given == name);
+        let value = match given {
+            Some((_, value)) => value.to_string(),
+            None => default?.to_string(),
+        };
+        Some(format!("{name} == {value}"))
+    });
     let rest = report.texts.iter().cloned();
     report.texts = said.chain(rest).collect();
 }

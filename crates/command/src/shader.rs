@@ -78,7 +78,7 @@ pub fn argument_word(file: &Path) -> &'static str {
 }
 
 /// The values of overrides that options give.
-fn values(constants: &[String]) -> Result<Vec<(String, f64)>, Refusal> {
+pub fn values(constants: &[String]) -> Result<Vec<(String, f64)>, Refusal> {
     let mut values = Vec::new();
     for given in constants {
         let (name, value) = split(given, "--const", "N=16")?;
@@ -479,8 +479,13 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
         names.map(|(name, _)| name.trim().to_string()).collect()
     };
     let given = named(&inputs.constants);
+    let by_number = given.iter().any(|name| name.parse::<u32>().is_ok());
     for (name, value) in object(&form, "constants").map_err(refuse)? {
         if !given.contains(name) {
+            // A number that is given may be this one's: if not, the source says which have no value.
+            if value.is_null() && by_number {
+                continue;
+            }
             if value.is_null() {
                 return Err(refuse(format!(
                     "constant `{name}` is not filled in yet: put its value in the place of `null`, or give \
@@ -587,12 +592,13 @@ fn flatten(value: &Json, out: &mut Vec<String>) -> Result<(), String> {
 }
 
 /// The shader that a form is of; what is wrong with it is said where it is read.
-fn shader_of(args: &InputsArgs) -> Option<Shader> {
-    if !is_shader(&args.file) {
+/// The shader that a file is, if it can be read.
+pub fn shader_of(file: &Path) -> Option<Shader> {
+    if !is_shader(file) {
         return None;
     }
-    let text = files::text(&args.file).ok()?;
-    Shader::parse(&path_text(&args.file), &text).ok()
+    let text = files::text(file).ok()?;
+    Shader::parse(&path_text(file), &text).ok()
 }
 
 /// The one entry point that a form is of, read with these constants; `None` if the file has errors, which are said.
@@ -721,7 +727,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         )));
     }
     // What has no value yet is filled in later: no variable of the host depends on it.
-    let shader = shader_of(args);
+    let shader = shader_of(&args.file);
     let given = values(&args.constants)?;
     let open = (shader.as_ref()).map_or_else(Vec::new, |shader| {
         shader.open_sizes(args.kernel.as_deref(), &given)

@@ -400,11 +400,30 @@ fn forms_have_function_constants() {
         .replace("\"odd\": null", "\"odd\": true");
     let filled = folder.file("filled.json", &form);
     expect(0, &[&head[..], &[text(&filled)]].concat());
+    // By their numbers too; what is left over says so.
+    let by_number = ["--const", "0=3", "--const", "1=true"];
+    expect(0, &[&head[..], &[text(&open)], &by_number].concat());
+    let (_, err) = expect(1, &[&head[..], &[text(&open)], &by_number[..2]].concat());
+    assert!(err.contains("no value: odd"), "{err}");
     let (form, _) = expect(0, &["inputs", text(&file), "--const", "W=2"]);
     assert!(
         form.contains("\"W\": 2") && form.contains("\"odd\": null"),
         "{form}"
     );
+}
+
+/// Comments may be of any encoding.
+#[test]
+fn a_source_may_hold_what_is_not_utf_8() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.path("k.metal");
+    let text_of = CONSTANT.replace("#include", "// caf\u{e9}\n#include");
+    let latin: Vec<u8> = text_of.chars().map(|c| c as u8).collect();
+    std::fs::write(&file, latin).expect("written");
+    expect(0, &["run", text(&file)]);
 }
 
 /// The sources of a folder whose names have an ending.

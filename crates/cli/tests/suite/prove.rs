@@ -302,6 +302,24 @@ var<workgroup> t: array<u32, 256>;
     assert!(out.contains("a=iota(256)"), "{out}{err}");
 }
 
+/// Overrides that decide a size are part of the kernel: a proof names their values.
+#[test]
+fn a_proof_names_the_overrides_that_it_is_for() {
+    let source = "\
+override N: u32 = 64;
+var<workgroup> w: array<u32, 64>;
+@compute @workgroup_size(N) fn main(@builtin(local_invocation_index) l: u32) { w[l] = l; }
+";
+    let folder = Folder::new();
+    let file = folder.file("sized.wgsl", source);
+    let (out, _) = expect(0, &["prove", text(&file)]);
+    assert!(out.contains(" with N == 64\n"), "{out}");
+    let (out, _) = expect(0, &["prove", text(&file), "--const", "N=32"]);
+    assert!(out.contains(" with N == 32\n"), "{out}");
+    let (out, _) = expect(1, &["prove", text(&file), "--const", "N=128"]);
+    assert!(out.starts_with("broken @main"), "{out}");
+}
+
 /// WebGPU has no other dispatches, so that nothing is said of parts of a workgroup.
 #[test]
 fn shaders_are_proved_for_dispatches_of_whole_workgroups() {
