@@ -322,6 +322,8 @@ def scalar(where, ty, x):
 
 
 def _bits(where, ty, part):
+    if ty.is_bool and type(part) is int and part in (0, 1):
+        part = part == 1
     number = isinstance(part, (int, float)) and not (isinstance(part, bool) != ty.is_bool)
     if not number or (isinstance(part, float) and not ty.is_float):
         raise ArgumentError(

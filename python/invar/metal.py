@@ -146,11 +146,12 @@ class metal_kernel:
 
     def __call__(
         self, *, inputs, output_shapes, output_dtypes, grid, threadgroup, template=(), init_value=None,
-        verbose=False, device=None,
+        verbose=False, stream=None, device=None,
     ):  # fmt: skip
         """Runs it over a grid of so many threads, and gives new arrays of the shapes and types asked for,
         which begin as ``init_value`` or 0. ``template`` gives types and numbers to names of the body;
-        ``verbose`` prints the kernel that was made."""
+        ``verbose`` prints the kernel that was made. A call returns when the kernel is done, so that any
+        ``stream`` of MLX is the same."""
         kernel, bound, outputs = self._made(
             inputs, output_shapes, output_dtypes, template, init_value, verbose
         )

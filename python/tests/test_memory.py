@@ -239,8 +239,11 @@ def test_function_constants_of_every_type_and_their_errors():
     assert out[0] == 0
     k[1, 1](out, constants={"ON": iv.bool(True), "SCALE": iv.f32(3)})
     assert out[0] == -6
-    with pytest.raises(iv.Error, match="`ON` of `k` is 1 .int., expected a value of type bool"):
-        k[1, 1](out, constants={"ON": 1})
+    out[0] = 0
+    k[1, 1](out, constants={"ON": 1})
+    assert out[0] == -1
+    with pytest.raises(iv.Error, match="`ON` of `k` is 2 .int., expected a value of type bool"):
+        k[1, 1](out, constants={"ON": 2})
     with pytest.raises(iv.Error, match="NOPE"):
         k[1, 1](out, constants={"NOPE": iv.u32(1)})
 
