@@ -18,5 +18,5 @@ kernel void k(device float4 * x [[buffer(0)]],
     h.yx = h;
     y[i].w = h.x;
 }
-// run: @k(x = [1, 10, 100, 1000], y = zeros(4), z = zeros(4)) grid(1) threadgroup(1)
+// run: @k(x = [1, 10, 100, 1000], y = zeros(4), z = zeros(1)) grid(1) threadgroup(1)
 //   -> x == [10, 1, 1000, 100], y == [1000, 100, 10, 100], z == [1000, 1000, 1000, 0]
