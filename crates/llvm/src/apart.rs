@@ -6,14 +6,12 @@
 //!
 //! Deliberately absent: lanes that are off, or not proved to be in bounds.
 
-use inkwell::values::{PointerValue, VectorValue};
-use invar_ir::inst::Value;
-use invar_ir::{AddressSpace, Memory, ParamKind, Scalar};
+use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use invar_ir::Scalar;
 
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
 use crate::places::Target;
-use crate::state::Chunk;
 use crate::value::Part;
 
 /// Where the lanes of a vector are.
@@ -25,26 +23,6 @@ pub(crate) struct Apart<'c> {
 }
 
 impl<'c> FunctionLowering<'c, '_> {
-    /// By how many elements the lanes of an index are apart, in a full chunk.
-    pub fn distances(&self, memory: Memory, index: Value) -> Option<Vec<i64>> {
-        let in_full = |chunk: &Chunk<'c>| chunk.fast && !chunk.one_lane;
-        if !self.chunk.as_ref().is_some_and(in_full) {
-            return None;
-        }
-        let kernel = self.analysis.kernel;
-        let is_threadgroup = match memory {
-            Memory::Param(i) => {
-                let kind = &kernel.params[i as usize].kind;
-                matches!(kind, ParamKind::Threadgroup { .. })
-            }
-            Memory::Alloc(i) => kernel.allocs[i as usize].space == AddressSpace::Threadgroup,
-            Memory::Constant(_) => false,
-        };
-        // No threadgroup array has more elements than half of what 32 bits count.
-        let known = self.analysis.distances.of(index, !is_threadgroup)?;
-        Some(known.to_vec())
-    }
-
     /// Component `c` of part `u`'s lanes, if their distances are known, where all are on and in bounds.
     pub fn apart(&self, t: &Target<'c>, u: usize, c: usize) -> Option<Apart<'c>> {
         let e = &self.e;
@@ -77,22 +55,27 @@ impl<'c> FunctionLowering<'c, '_> {
         !self.e.target.has_avx512 || scalar.size_bytes() < 4 || 2 * runs <= lanes
     }
 
-    /// Reads the lanes, if that is better than to gather them.
-    pub fn load_apart(&self, t: &Target<'c>, apart: &Apart<'c>) -> Option<Part<'c>> {
+    /// Reads the lanes, if that is better than to gather them. `mark` is told what was loaded.
+    pub fn load_apart(
+        &self,
+        scalar: Scalar,
+        apart: &Apart<'c>,
+        mark: impl Fn(BasicValueEnum<'c>),
+    ) -> Option<VectorValue<'c>> {
         let e = &self.e;
-        let (size, lanes) = (t.scalar.size_bytes(), apart.by.len() as u32);
+        let (size, lanes) = (scalar.size_bytes(), apart.by.len() as u32);
         let places = in_order(&apart.by);
         let runs = runs(&places, size);
-        if !self.is_better(t.scalar, apart.by.len(), runs.len()) {
+        if !self.is_better(scalar, apart.by.len(), runs.len()) {
             return None;
         }
-        let vector = |count| e.memory_type(t.scalar, e.vector_type(t.scalar, count).into());
+        let vector = |count| e.memory_type(scalar, e.vector_type(scalar, count).into());
         let mut packed = vector(lanes).into_vector_type().get_poison();
         let mut begin = 0;
         for run in runs {
             let count = run.len() as u32;
             let some = e.load(vector(count), self.at(apart, run[0]), size as u32);
-            self.mark_constant(&t.object, some);
+            mark(some);
             let order = (0..lanes).map(|lane| lane.saturating_sub(begin).min(count - 1));
             let some = e.lanes_of(some.into_vector_value(), None, order);
             let here = begin..begin + count;
@@ -101,9 +84,7 @@ impl<'c> FunctionLowering<'c, '_> {
             begin += count;
         }
         let place = |by: &i64| places.partition_point(|place| place < by) as u32;
-        let value = e.lanes_of(packed, None, apart.by.iter().map(place));
-        let value = self.settled(&t.object, t.scalar, value.into());
-        Some(Part::Vector(value.into_vector_value()))
+        Some(e.lanes_of(packed, None, apart.by.iter().map(place)))
     }
 
     /// Writes the lanes, each to a place of its own, if that is better than to scatter them; says whether it did.

@@ -328,9 +328,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if proved
             && lanes.is_none()
             && let Some(apart) = self.apart(t, u, c)
-            && let Some(part) = self.load_apart(t, &apart)
+            && let Some(value) = self.load_apart(t.scalar, &apart, |value| {
+                self.mark_constant(&t.object, value)
+            })
         {
-            return part;
+            let value = self.settled(&t.object, t.scalar, value.into());
+            return Part::Vector(value.into_vector_value());
         }
         match self.spot(t, u, c, proved) {
             Spot::Same(pointer, inside) => {

@@ -11,13 +11,13 @@
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_codegen::analysis::blocks::MOST_VECTOR_STRIDE;
-use invar_ir::inst::{Place, Step, Width};
-use invar_ir::{ElementType, Scalar, Type};
+use invar_ir::inst::{Place, Step, Value, Width};
+use invar_ir::{AddressSpace, ElementType, Memory, ParamKind, Scalar, Type};
 
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
 use crate::prefetch::Prefetch;
-use crate::state::{Anchor, AnchorKey, Object};
+use crate::state::{Anchor, AnchorKey, Chunk, Object};
 use crate::value::{Part, Parts};
 
 /// A place, resolved as far as it does not depend on lanes.
@@ -231,6 +231,26 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             by_active: false,
             prefetch: None,
         }
+    }
+
+    /// By how many elements the lanes of an index are apart, in a full chunk.
+    fn distances(&self, memory: Memory, index: Value) -> Option<Vec<i64>> {
+        let in_full = |chunk: &Chunk<'c>| chunk.fast && !chunk.one_lane;
+        if !self.chunk.as_ref().is_some_and(in_full) {
+            return None;
+        }
+        let kernel = self.analysis.kernel;
+        let is_threadgroup = match memory {
+            Memory::Param(i) => {
+                let kind = &kernel.params[i as usize].kind;
+                matches!(kind, ParamKind::Threadgroup { .. })
+            }
+            Memory::Alloc(i) => kernel.allocs[i as usize].space == AddressSpace::Threadgroup,
+            Memory::Constant(_) => false,
+        };
+        // No threadgroup array has more elements than half of what 32 bits count.
+        let known = self.analysis.distances.of(index, !is_threadgroup)?;
+        Some(known.to_vec())
     }
 
     /// Where part `u` accesses component `c`.

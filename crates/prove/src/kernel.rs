@@ -1,12 +1,12 @@
 //! A kernel under proof: what is known of it once for all questions, and the questions themselves.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use invar_ir::{
     Access, AccessMode, AddressSpace, Dim, ElementType, Elements, InstKind, Kernel, MatrixPlace,
-    Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, Type, Uniformity, Value,
-    Values, Width, analyse, texture::extent_name,
+    Memory, MemoryAccess, Module, Op, Order, ParamKind, Step, Type, Uniformity, Value, Values,
+    Width, analyse, texture::extent_name,
 };
 
 use crate::certificate::{self, Proof};
@@ -428,30 +428,6 @@ impl<'k> Subject<'k> {
                 count: i128::from(count),
                 is_taken: *op == Op::Extract,
             });
-        }
-    }
-
-    /// Whether a value is one that the kernel says.
-    pub fn is_constant(&self, value: Value) -> bool {
-        self.run(value, &HashMap::new(), 0).is_some()
-    }
-
-    fn find_offsets(&mut self) {
-        let mut seen = HashSet::new();
-        for (id, statement) in self.shape.statements.iter().enumerate() {
-            let InstKind::Op { op, args, .. } = &statement.inst.kind else {
-                continue;
-            };
-            if *op != Op::ShrExact {
-                continue;
-            }
-            let value = args[0];
-            let bits = self.kernel.ty(value).scalar().map_or(64, Scalar::bits);
-            let count = self.run(args[1], &HashMap::new(), 0);
-            let of = count.map(|count| 1i128 << count.rem_euclid(i128::from(bits)));
-            if of != Some(1) && seen.insert((value, of, statement.parent)) {
-                self.offsets.push(Offset { id, value, of });
-            }
         }
     }
 
@@ -920,32 +896,6 @@ impl<'k> Subject<'k> {
         self.ask(&q, &t.path, Formula::any(outside), limits)
     }
 
-    /// Whether an offset in bytes can be no multiple.
-    pub fn offset(&self, number: usize, limits: Option<i128>) -> Finding {
-        let offset = self.offsets[number];
-        self.used.borrow_mut().clear();
-        let (zeros, by) = self.zeros(offset.value);
-        if offset.of.is_some_and(|of| of.trailing_zeros() <= zeros) {
-            return Finding::Excluded(by);
-        }
-        let (mut q, marks) = self.query(true);
-        q.condition_facts = marks;
-        let mut t = Thread::new(1, self.any_rounds(offset.id));
-        t.asks = true;
-        self.reach(&mut q, &mut t, offset.id);
-        let value = self.int(&mut q, &mut t, offset.value);
-        let Some((value, of)) = value.zip(offset.of) else {
-            return Finding::Open;
-        };
-        let Some((_, rest)) = self.floor(&mut q, &value, of) else {
-            return Finding::Open;
-        };
-        match Formula::lt(&Linear::constant(0), &rest.form) {
-            Some(off) => self.ask(&q, &t.path, off, limits),
-            None => Finding::Open,
-        }
-    }
-
     /// The indices of a path into an element, each among so many parts.
     fn parts_of(&self, site: &Site<'_>) -> Vec<Direction> {
         let Some(info) = self.module.memory(self.kernel, site.memory) else {
@@ -993,7 +943,7 @@ impl<'k> Subject<'k> {
 
     /// Whether something can be, of a thread or two that are at their places; a model within limits, if
     /// there are any.
-    fn ask(&self, q: &Query, path: &[Formula], bad: Formula, limits: Option<i128>) -> Finding {
+    pub fn ask(&self, q: &Query, path: &[Formula], bad: Formula, limits: Option<i128>) -> Finding {
         let mut problem = q.problem.clone();
         problem.facts.extend(path.iter().cloned());
         problem.facts.push(bad);

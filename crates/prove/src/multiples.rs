@@ -1,16 +1,19 @@
-//! How many of the lowest bits of an integer are zero whatever a launch passes within the conditions: of products that
-//! wrap the solver knows nothing, and their lowest bits are those of the factors.
+//! Offsets in bytes that have to be multiples (L4).
 //!
-//! For offsets in bytes that are sums of strides of 64 bits by places, which no condition keeps from wrapping.
+//! Whether one is is asked like whether an access is in bounds. Of products that wrap the solver knows nothing, but their
+//! lowest bits are those of the factors: of sums of strides of 64 bits by places, which no condition keeps from wrapping,
+//! it is told how many are zero.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use invar_ir::{InstKind, Op, Region, Value, Values};
+use invar_ir::{InstKind, Op, Region, Scalar, Value, Values};
 
 use crate::condition::{Condition, Number};
-use crate::kernel::Subject;
+use crate::kernel::{Finding, Offset, Subject};
+use crate::linear::{Formula, Linear};
 use crate::required;
 use crate::shape::{Definition, Id};
+use crate::value::Thread;
 
 /// As many as any integer has.
 const ALL: u32 = 128;
@@ -31,6 +34,57 @@ struct Walk<'s, 'k> {
 }
 
 impl Subject<'_> {
+    /// Whether a value is one that the kernel says.
+    pub fn is_constant(&self, value: Value) -> bool {
+        self.run(value, &HashMap::new(), 0).is_some()
+    }
+
+    /// Finds them, once for all of a list of instructions.
+    pub fn find_offsets(&mut self) {
+        let mut seen = HashSet::new();
+        for (id, statement) in self.shape.statements.iter().enumerate() {
+            let InstKind::Op { op, args, .. } = &statement.inst.kind else {
+                continue;
+            };
+            if *op != Op::ShrExact {
+                continue;
+            }
+            let value = args[0];
+            let bits = self.kernel.ty(value).scalar().map_or(64, Scalar::bits);
+            let count = self.run(args[1], &HashMap::new(), 0);
+            let of = count.map(|count| 1i128 << count.rem_euclid(i128::from(bits)));
+            if of != Some(1) && seen.insert((value, of, statement.parent)) {
+                self.offsets.push(Offset { id, value, of });
+            }
+        }
+    }
+
+    /// Whether an offset in bytes can be no multiple.
+    pub fn offset(&self, number: usize, limits: Option<i128>) -> Finding {
+        let offset = self.offsets[number];
+        self.used.borrow_mut().clear();
+        let (zeros, by) = self.zeros(offset.value);
+        if offset.of.is_some_and(|of| of.trailing_zeros() <= zeros) {
+            return Finding::Excluded(by);
+        }
+        let (mut q, marks) = self.query(true);
+        q.condition_facts = marks;
+        let mut t = Thread::new(1, self.any_rounds(offset.id));
+        t.asks = true;
+        self.reach(&mut q, &mut t, offset.id);
+        let value = self.int(&mut q, &mut t, offset.value);
+        let Some((value, of)) = value.zip(offset.of) else {
+            return Finding::Open;
+        };
+        let Some((_, rest)) = self.floor(&mut q, &value, of) else {
+            return Finding::Open;
+        };
+        match Formula::lt(&Linear::constant(0), &rest.form) {
+            Some(off) => self.ask(&q, &t.path, off, limits),
+            None => Finding::Open,
+        }
+    }
+
     /// How many of the lowest bits of a value are zero, and by which conditions.
     pub fn zeros(&self, value: Value) -> (u32, BTreeSet<usize>) {
         let required = self.kernel.requires.iter();
