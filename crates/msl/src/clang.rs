@@ -97,7 +97,8 @@ const FLAGS: &[&str] = &[
     "-ftrivial-auto-var-init=zero",
     "-Wno-everything",
     // What has no value in C++: LLVM would leave out what is made of it.
-    "-Werror=array-bounds",
+    // A warning, since an array of one stands for one of any length.
+    "-Warray-bounds",
     "-Werror=division-by-zero",
     "-Werror=return-type",
     "-Werror=shift-count-negative",
@@ -118,6 +119,9 @@ const FLAGS: &[&str] = &[
 
 /// How the sentence about a function constant begins whose value its type does not hold.
 pub(crate) const CONSTANT: &str = "the function constant ";
+
+/// How the sentence about functions begins that the compiler cannot tell from each other.
+pub(crate) const OVERLOADS: &str = "address spaces alone distinguish";
 
 /// What a source says and where it comes from.
 #[derive(Clone, Debug)]
@@ -322,9 +326,9 @@ pub(crate) fn compile(request: &Request, sources: Sources) -> Result<Compiled, F
     let Output { status, stderr, .. } = command
         .output()
         .map_err(|e| Failure::Other(format!("{}: {e}", path_text(&clang))))?;
-    if !status.success() {
-        let text = String::from_utf8_lossy(&stderr);
-        let complaints = complaints(&text, &sources.files, &headers);
+    let text = String::from_utf8_lossy(&stderr);
+    let complaints = complaints(&text, &sources.files, &headers);
+    if !status.success() || !complaints.is_empty() {
         if complaints.is_empty() {
             let why = text.trim();
             return Err(Failure::Other(format!(
@@ -484,10 +488,13 @@ fn json(text: &str) -> String {
 fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<Complaint> {
     let mut all: Vec<Complaint> = Vec::new();
     for line in text.lines() {
-        if let Some(found) = [": fatal error: ", ": error: "]
+        if let Some(found) = [": fatal error: ", ": error: ", ": warning: "]
             .iter()
             .find_map(|level| note(line, level))
         {
+            if is_of_any_length(&found.message) {
+                continue;
+            }
             all.push(Complaint {
                 file: found.file,
                 line: found.line,
@@ -505,7 +512,9 @@ fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<
     for complaint in &mut all {
         // It is asserted, of which clang says so much more.
         if complaint.message.starts_with("static assertion failed")
-            && let Some(at) = complaint.message.find(CONSTANT)
+            && let Some(at) = [CONSTANT, OVERLOADS]
+                .iter()
+                .find_map(|begin| complaint.message.find(begin))
         {
             complaint.message.drain(..at);
         }
@@ -520,6 +529,13 @@ fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<
         is_new
     });
     all
+}
+
+/// Whether what is said is that an index is beyond an array of one, as which those of any length are declared.
+fn is_of_any_length(message: &str) -> bool {
+    let is_beyond = message.starts_with("array index ") && message.contains(" is past the end ");
+    let ty = message.rsplit('\'').nth(1).unwrap_or_default();
+    is_beyond && ty.find('[').is_some_and(|at| ty[at..].starts_with("[1]"))
 }
 
 impl Complaint {

@@ -69,6 +69,8 @@ pub(crate) fn rewrite(text: &str, wanted: &Wanted) -> Rewritten {
         scopes: vec![0],
         scope_count: 0,
         seen: HashMap::new(),
+        branches: Vec::new(),
+        condition_count: 0,
         methods: HashSet::new(),
     };
     for class in members::classes(&r.t) {
@@ -94,10 +96,99 @@ struct Rewriter<'a> {
     /// The braces that are open, by number.
     scopes: Vec<u32>,
     scope_count: u32,
-    /// Heads of definitions without address spaces, by scope, and as they were written.
-    seen: HashMap<(u32, String), String>,
+    /// Definitions by scope and head without address spaces.
+    seen: HashMap<(u32, String), Vec<Definition>>,
+    /// The conditions of directives that are open, by number, and which of their branches.
+    branches: Vec<(u32, u32)>,
+    condition_count: u32,
     /// Heads of methods without address spaces, by scope.
     methods: HashSet<(u32, String)>,
+}
+
+/// What is compared of definitions that differ in address spaces.
+#[derive(Clone)]
+struct Definition {
+    /// Without address spaces, constness and names of parameters.
+    head: String,
+    /// The address spaces of the head.
+    spaces: Vec<String>,
+    /// Whether what each parameter is an address of is constant, and the object of a method is.
+    is_const: Vec<bool>,
+    /// The body, without address spaces, and with its parameters by number.
+    body: String,
+    branches: Vec<(u32, u32)>,
+    line: usize,
+}
+
+impl Definition {
+    fn read(r: &Rewriter, begin: usize, head_end: usize, end: usize) -> Definition {
+        let words = |from: usize, to: usize| (from..to).filter(|at| !r.t.is_blank(*at));
+        let (open, close) = r
+            .parameters(begin, head_end)
+            .unwrap_or((head_end, head_end));
+        let (mut names, mut is_const) = (Vec::new(), Vec::new());
+        let (mut part, mut depth) = (Vec::new(), 0);
+        for at in words(open + 1, close + 1) {
+            match r.t.word(at) {
+                "(" | "<" | "[" | "[[" => depth += 1,
+                ")" if at == close => depth = 0,
+                ")" | ">" | "]" | "]]" => depth -= 1,
+                _part => {}
+            }
+            if depth == 0 && (at == close || r.is(at, ",")) {
+                let (name, constant) = parameter(&part);
+                names.push(name);
+                is_const.push(constant);
+                part.clear();
+            } else {
+                part.push(r.t.word(at));
+            }
+        }
+        is_const.push(words(close, head_end).any(|at| r.is(at, "const")));
+        let numbered = |at: usize| {
+            let word = r.t.word(at);
+            match names
+                .iter()
+                .position(|name| name.is_some_and(|n| n == word))
+            {
+                Some(number) => format!("${number} "),
+                None => format!("{word} "),
+            }
+        };
+        let is_kept = |at: &usize| !is_space(r.t.word(*at));
+        let is_const_word = |at: &usize| matches!(r.t.word(*at), "const" | "volatile");
+        let spaces = words(begin, head_end).filter(|at| !is_kept(at));
+        let head = words(begin, head_end).filter(|at| is_kept(at) && !is_const_word(at));
+        Definition {
+            head: head.map(numbered).collect(),
+            spaces: spaces.map(|at| r.t.word(at).to_string()).collect(),
+            is_const,
+            body: words(head_end, end).filter(is_kept).map(numbered).collect(),
+            branches: r.branches.clone(),
+            line: 1 + r
+                .t
+                .text(0, words(begin, end).next().unwrap_or(begin))
+                .matches('\n')
+                .count(),
+        }
+    }
+}
+
+/// The name of a parameter, if it has one, and whether what it is an address of is constant.
+fn parameter<'t>(words: &[&'t str]) -> (Option<&'t str>, bool) {
+    let end = words.iter().position(|w| matches!(*w, "=" | "[" | "[["));
+    let words = &words[..end.unwrap_or(words.len())];
+    let is_name = |word: &str| word.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let kept = words
+        .iter()
+        .filter(|w| !is_space(w) && !matches!(**w, "const" | "volatile"));
+    let name = words
+        .last()
+        .filter(|word| is_name(word) && kept.count() > 1);
+    let address = words.iter().rposition(|w| matches!(*w, "*" | "&"));
+    let of = &words[..address.unwrap_or(words.len())];
+    let is_const = of.iter().any(|w| matches!(*w, "const" | "constant"));
+    (name.copied(), is_const)
 }
 
 impl Rewriter<'_> {
@@ -136,6 +227,13 @@ impl Rewriter<'_> {
                 }
             }
             "[[" => return self.attributes(at),
+            "#" if self.begins_line(at) => self.directive(at),
+            "coherent" => {
+                if let Some(end) = self.coherent(at) {
+                    self.t.blank(at, end);
+                    return end;
+                }
+            }
             "constant" if self.begins_parameter(at) => {
                 self.t
                     .put(at, "__attribute__((annotate(\"msl.constant\"))) const");
@@ -330,6 +428,8 @@ impl Rewriter<'_> {
                 }
                 // The place in an argument buffer, whose fields go by their names.
                 "id" => {}
+                // Of pictures, whose arguments are words.
+                "user" | "depth" => {}
                 "kernel" => annotations.push("annotate(\"msl.kernel\"), used".to_string()),
                 // It may stand behind the name of a function, where C++ has only this form.
                 "max_total_threads_per_threadgroup" => kept.push(format!(
@@ -466,6 +566,7 @@ impl Rewriter<'_> {
             return None;
         }
         let begin = self.head(brace, &[";", "{", "}"])?;
+        let begin = self.behind_access(begin);
         let head = self.spelled(begin, brace, false);
         if ["if", "for", "while", "switch", "else", "do"]
             .iter()
@@ -473,19 +574,107 @@ impl Rewriter<'_> {
         {
             return None;
         }
-        let written = self.spelled(begin, brace, true);
-        let key = (self.scope(), head);
-        match self.seen.get(&key) {
-            Some(before) if *before != written => {
-                let end = self.t.closing(brace) + 1;
-                self.t.blank(begin, end);
-                Some(end)
+        let end = self.t.closing(brace) + 1;
+        self.is_twin(begin, brace, end).then_some(end)
+    }
+
+    /// Takes a definition out that was there before with other address spaces and does the same. Of one that does
+    /// something else the compiler says so.
+    fn is_twin(&mut self, begin: usize, head_end: usize, end: usize) -> bool {
+        let one = Definition::read(self, begin, head_end, end);
+        let known = self
+            .seen
+            .entry((self.scope(), one.head.clone()))
+            .or_default();
+        // One of another branch of a condition may not be there.
+        let is_there = |d: &&Definition| one.branches.starts_with(&d.branches);
+        let others = known.iter().filter(is_there);
+        let others: Vec<Definition> = others.filter(|d| d.spaces != one.spaces).cloned().collect();
+        known.push(one.clone());
+        let Some(other) = others
+            .iter()
+            .find(|d| d.body != one.body || d.is_const == one.is_const)
+        else {
+            return false;
+        };
+        if other.body == one.body {
+            self.t.blank(begin, end);
+            return true;
+        }
+        self.t.blank(begin, end);
+        let name = self.defined_name(begin, head_end).replace(['"', '\\'], "");
+        let first = if self.t.is_blank(begin) {
+            self.t.next(begin)
+        } else {
+            begin
+        };
+        self.t.put(
+            first,
+            format!(
+                "static_assert(false, \"{} the `{name}` here and that of line {}, and they do different things: give \
+                 one of them another name\");",
+                clang::OVERLOADS,
+                other.line
+            ),
+        );
+        true
+    }
+
+    /// Behind a `public:` that stands in front of a definition.
+    fn behind_access(&self, begin: usize) -> usize {
+        let mut at = begin;
+        if self.t.is_blank(at) {
+            at = self.t.next(at);
+        }
+        while matches!(self.t.word(at), "public" | "private" | "protected")
+            && self.is(self.t.next(at), ":")
+        {
+            at = self.t.next(self.t.next(at));
+        }
+        if self.t.next(begin) == at { begin } else { at }
+    }
+
+    /// The name that a head defines.
+    fn defined_name(&self, begin: usize, end: usize) -> String {
+        let class = (begin..end)
+            .rev()
+            .find(|at| matches!(self.t.word(*at), "struct" | "class"));
+        let open = self.parameters(begin, end).map(|(open, _)| open);
+        let Some(open) = open.filter(|_| class.is_none()) else {
+            let from = class.map_or(begin, |class| class + 1);
+            return self.t.text(from, end).trim().to_string();
+        };
+        let mut from = self.t.previous(open);
+        for at in begin..open {
+            if self.is(at, "operator") {
+                from = at;
             }
-            Some(_) => None,
-            None => {
-                self.seen.insert(key, written);
-                None
+        }
+        self.t.text(from, open).trim().to_string()
+    }
+
+    /// The parentheses of the parameters of a head.
+    fn parameters(&self, begin: usize, end: usize) -> Option<(usize, usize)> {
+        let close = (begin..end).rev().find(|at| self.is(*at, ")"))?;
+        Some((self.opening(close, "(", ")")?, close))
+    }
+
+    /// Takes note of a directive's conditions.
+    fn directive(&mut self, at: usize) {
+        match self.t.word(self.t.next(at)) {
+            "if" | "ifdef" | "ifndef" => {
+                self.condition_count += 1;
+                self.branches.push((self.condition_count, 0));
             }
+            "else" | "elif" | "elifdef" | "elifndef" => {
+                if let Some(last) = self.branches.last_mut() {
+                    last.1 += 1;
+                }
+            }
+            "endif" => {
+                self.branches.pop();
+            }
+            _other => {}
         }
     }
 
@@ -509,6 +698,21 @@ impl Rewriter<'_> {
             begin = before;
         }
         (begin < at).then_some(begin)
+    }
+
+    /// Whether nothing stands before a word on its line.
+    fn begins_line(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| self.t.word(before));
+        before.is_none_or(|word| word.contains('\n'))
+    }
+
+    /// The end of `coherent` where it qualifies an address: what is written is seen by all anyway.
+    fn coherent(&self, at: usize) -> Option<usize> {
+        let mut end = self.t.next(at);
+        if self.is(end, "(") {
+            end = self.t.next(self.t.closing(end));
+        }
+        matches!(self.t.word(end), "device" | "const" | "volatile").then_some(end)
     }
 
     /// Whether the line that a line's end closes is a directive.
@@ -554,12 +758,8 @@ impl Rewriter<'_> {
             self.t.put(at, "");
             return None;
         }
-        let begin = self.head(at, &[";", "{", "}", ":"])?;
-        let key = (self.scope(), self.spelled(begin, at, false));
-        if self.methods.insert(key) {
-            self.t.put(at, "");
-            return None;
-        }
+        let begin = self.head(at, &[";", "{", "}"])?;
+        let begin = self.behind_access(begin);
         let mut end = self.t.next(at);
         while end < self.t.len() && !matches!(self.t.word(end), "{" | ";") {
             end = self.t.next(end);
@@ -567,8 +767,11 @@ impl Rewriter<'_> {
         if self.is(end, "{") {
             end = self.t.closing(end);
         }
-        self.t.blank(begin, end + 1);
-        Some(end + 1)
+        if self.is_twin(begin, at + 1, end + 1) {
+            return Some(end + 1);
+        }
+        self.t.put(at, "");
+        None
     }
 
     /// A constructor without parameters that does nothing of its own, up to its `= default`: taken out where it is the
@@ -847,7 +1050,7 @@ mod tests {
 
     #[test]
     fn definitions_that_differ_in_spaces_are_one() {
-        let text = "int f(device int *x) { return 1; }\nint f(thread int *x) {\nreturn 2; }\nint g(int x) { return 3; }";
+        let text = "int f(device int *x) { return 1; }\nint f(thread int *x) {\nreturn 1; }\nint g(int x) { return 3; }";
         assert_eq!(
             of(text),
             "int f(device int *x) { return 1; }\n\n\nint g(int x) { return 3; }"

@@ -996,3 +996,69 @@ fn what_is_said_to_loggers_is_printed() {
         assert_eq!(all[0].span().start.line, 5);
     }
 }
+
+/// The compiler has no address spaces: where it would take one function for another, it is told.
+#[test]
+fn functions_that_only_address_spaces_distinguish_do_the_same() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let of = |functions: &str| Library {
+        name: "spaces.metal".to_string(),
+        text: format!(
+            "#include <metal_stdlib>\nusing namespace metal;\n{functions}\n\
+             kernel void k(device float *x [[buffer(0)]]) {{ x[0] = 1; }}\n"
+        ),
+        ..Library::default()
+    };
+    for (functions, name, line) in [
+        (
+            "float f(device float *p) { return p[0]; }\nfloat f(threadgroup float *p) { return p[1]; }",
+            "f",
+            4,
+        ),
+        (
+            "float f(device float *p) { return p[0]; }\n\nfloat f(const threadgroup float *q) { return q[1]; }",
+            "f",
+            5,
+        ),
+        (
+            "struct A { float s;\nfloat get() const thread { return s; }\nfloat get() const device { return 3 * s; } };",
+            "get",
+            5,
+        ),
+        (
+            "struct A { float s;\npublic: A operator+(A b) const { return b; }\nA operator+(A b) const device { return A{s}; } };",
+            "operator+",
+            5,
+        ),
+        (
+            "template <typename T> struct D;\ntemplate <typename T> struct D<device T *> { enum { n = 1 }; };\n\
+             template <typename T> struct D<thread T *> { enum { n = 2 }; };",
+            "D<thread T *>",
+            5,
+        ),
+    ] {
+        let Diagnostics(all) = of(functions).kernels(None).err().expect("it is refused");
+        assert_eq!(
+            all[0].message,
+            format!(
+                "address spaces alone distinguish the `{name}` here and that of line {}, and they do different things: \
+                 give one of them another name",
+                if name == "f" { 3 } else { 4 }
+            ),
+            "{functions}"
+        );
+        assert_eq!(all[0].span().start.line, line, "{functions}");
+        assert_eq!(all.len(), 1, "{functions}");
+    }
+    for functions in [
+        "float f(device float *p) { return p[0]; }\nfloat f(threadgroup float *q) { return q[0]; }",
+        "float f(device float *p) { return p[0]; }\nfloat f(device const float *p) { return p[1]; }",
+        "#if 0\nfloat f(device float *p) { return p[0]; }\n#else\nfloat f(threadgroup float *p) { return p[1]; }\n#endif",
+    ] {
+        let kernels = of(functions).kernels(None);
+        assert!(kernels.is_ok(), "{functions}: {:?}", kernels.err());
+    }
+}
