@@ -140,7 +140,8 @@ fn accessed(name: &str) -> Option<(usize, Type, bool, bool)> {
     match parts[..] {
         ["invar", "sgm", "load", s] => Some((0, scalar(s), true, false)),
         ["invar", "sgm", "store", s] => Some((1, scalar(s), false, true)),
-        ["invar", "atomic", op, s] => Some((0, scalar(s), op != "store", op != "load")),
+        // Here a buffer with atomics is read and written.
+        ["invar", "atomic", op, s] => Some((0, scalar(s), true, op != "load")),
         _ => None,
     }
 }
