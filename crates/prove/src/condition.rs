@@ -404,8 +404,9 @@ impl Condition {
                 (numbers, a.factor + b.factor)
             }
             Condition::AtMost(term, _) => (3 + term.numbers.len(), term.factor),
-            Condition::Together(_, b, bound) => (5 + b.numbers.len(), *bound),
-            Condition::Below(_, bound) => (6, *bound),
+            // A larger bound asks less.
+            Condition::Together(_, b, bound) => (5 + b.numbers.len(), -*bound),
+            Condition::Below(_, bound) => (6, -*bound),
             Condition::Multiple(_, of) => (7, *of),
         }
     }
@@ -1182,7 +1183,8 @@ impl Vocabulary {
     /// What asks of hardly a launch anything: that what is passed is no less than 0, or at least 1, and that numbers fit
     /// their types.
     pub fn mild(&self, subject: &Subject<'_>) -> Vec<Condition> {
-        let mut found = self.signed_numbers(subject);
+        let mut found = self.steps(subject);
+        found.extend(self.signed_numbers(subject));
         found.extend(self.positive());
         found.extend(self.within_types());
         found
@@ -1200,7 +1202,8 @@ impl Vocabulary {
     /// Conditions on the size of the grid against parameters, and on multiples.
     pub fn sizes(&self, subject: &Subject<'_>) -> Vec<Condition> {
         // What asks of hardly a launch anything first.
-        let mut found: Vec<Condition> = self.signed_numbers(subject);
+        let mut found = self.steps(subject);
+        found.extend(self.signed_numbers(subject));
         found.extend(self.positive());
         for d in &self.dims {
             for n in &self.scalars {
@@ -1220,35 +1223,7 @@ impl Vocabulary {
                 found.extend(bounds.map(|n| Condition::Below(Number::Threadgroup(*d), n)));
             }
         }
-        // What a loop adds to its index in each round does not carry it beyond its type.
-        for bound in subject.strided() {
-            // Nor do places in the grid leave one with a sign.
-            let signed = self.dims.iter().filter(|_| bound < 1 << 32);
-            found.extend(signed.map(|d| Condition::Below(Number::Grid(*d), bound)));
-            let scalars = self.scalars.iter();
-            let few = self.constants.iter().copied().filter(|c| *c <= 16);
-            let multiples = few.flat_map(|c| self.scalars.iter().map(move |n| (c, n)));
-            let products = scalars.map(|n| (1, n)).chain(multiples);
-            let mut limits: Vec<Term> =
-                products.map(|(factor, n)| Term::of(factor, [*n])).collect();
-            limits.extend(self.lengths.iter().map(|l| Term::of(1, [*l])));
-            limits.extend(self.constants.iter().map(|c| Term::of(*c, [])));
-            for limit in limits {
-                for d in &self.dims {
-                    let together = |term, bound| Condition::Together(limit.clone(), term, bound);
-                    found.push(together(Term::of(1, [Number::Grid(*d)]), bound));
-                    // The threads of whole threadgroups are a number of that type, too.
-                    let whole = match subject.kernel.threadgroup_size {
-                        Some(size) => {
-                            let size = i128::from(size[*d as usize]);
-                            Term::of(size, [Number::Groups(*d)])
-                        }
-                        None => Term::of(1, [Number::Groups(*d), Number::Threadgroup(*d)]),
-                    };
-                    found.push(together(whole, bound - 1));
-                }
-            }
-        }
+        found.extend(self.strides(subject));
         for a in &self.scalars {
             for b in &self.scalars {
                 if a != b {

@@ -3,7 +3,7 @@
 //! A loop whose index grows by one value in all rounds, such as the threads of the grid, counts as a `for` where the index
 //! does not leave its type; that may need conditions on the launch, so it is tried anew under those at hand.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use invar_ir::{InstKind, Op, Scalar, Type, Value};
 
@@ -11,7 +11,7 @@ use crate::kernel::{Invariant, Subject};
 use crate::linear::Formula;
 use crate::query::Query;
 use crate::shape::Id;
-use crate::value::{Thread, range};
+use crate::value::Thread;
 
 impl Subject<'_> {
     /// What holds in every round of an integer that a loop carries: tried, and proved by induction
@@ -36,6 +36,8 @@ impl Subject<'_> {
         if let [(exit, values)] = again[..] {
             let end = self.end_of_rounds(loop_, exit, values[number]);
             candidates.extend(end.map(Invariant::Below));
+            let ends = self.ends_where_equal(loop_, carried);
+            candidates.extend(ends.into_iter().map(Invariant::AtMost));
             candidates.extend(self.step_of(carried, values[number]).map(Invariant::Step));
             let stride = self.stride_of(loop_, carried, values[number]);
             candidates.extend(stride.map(Invariant::Stride));
@@ -45,11 +47,13 @@ impl Subject<'_> {
             // That of strides is not needed to see that another is made, but what was proved before is.
             let hypothesis = match candidate {
                 Invariant::Stride(_) => good.clone(),
+                Invariant::Step(_) => good.iter().copied().chain([candidate]).collect(),
                 candidate => vec![candidate],
             };
             self.invariants.borrow_mut().insert(key, hypothesis);
             let begins = match candidate {
-                Invariant::Below(end) => self.begins_below(loop_, number, end),
+                Invariant::Below(end) => self.begins_below(loop_, number, (end, 0)),
+                Invariant::AtMost(end) => self.begins_below(loop_, number, (end, 1)),
                 _of_what_it_began_with => true,
             };
             let holds = begins
@@ -83,8 +87,32 @@ impl Subject<'_> {
         self.is_one_for_all_rounds(loop_, end, 0).then_some(end)
     }
 
-    /// Whether an integer that a loop carries is less than a value where the loop begins.
-    fn begins_below(&self, loop_: Id, number: usize, end: Value) -> bool {
+    /// What an integer that a loop carries is compared with: `if index != end { continue index + 1 }`.
+    fn ends_where_equal(&self, loop_: Id, carried: Value) -> Vec<Value> {
+        let mut found = Vec::new();
+        for statement in &self.shape.statements {
+            let InstKind::Op {
+                op: Op::Eq | Op::Ne,
+                args,
+                ..
+            } = &statement.inst.kind
+            else {
+                continue;
+            };
+            let end = match &args[..] {
+                [a, b] if *a == carried => *b,
+                [a, b] if *b == carried => *a,
+                _others => continue,
+            };
+            if !found.contains(&end) && self.is_one_for_all_rounds(loop_, end, 0) {
+                found.push(end);
+            }
+        }
+        found
+    }
+
+    /// Whether an integer that a loop carries is less than a value and so many more where the loop begins.
+    fn begins_below(&self, loop_: Id, number: usize, (end, more): (Value, i128)) -> bool {
         let mut q = Query::new(true);
         self.prepare_required(&mut q);
         self.say_required(&mut q);
@@ -97,10 +125,12 @@ impl Subject<'_> {
         ) else {
             return false;
         };
-        Formula::le(&end.form, &start.form).is_some_and(|wrong| self.excludes(&q, &t, wrong))
+        let end = end.form.shifted(more);
+        let wrong = end.and_then(|end| Formula::le(&end, &start.form));
+        wrong.is_some_and(|wrong| self.excludes(&q, &t, wrong))
     }
 
-    fn step_of(&self, carried: Value, next: Value) -> Option<i128> {
+    pub(crate) fn step_of(&self, carried: Value, next: Value) -> Option<i128> {
         let InstKind::Op { op, args, .. } = self.shape.defining(next)? else {
             return None;
         };
@@ -116,11 +146,11 @@ impl Subject<'_> {
         }
     }
 
-    /// As [`Subject::invariants`], and strides that hold under the present conditions.
+    /// As [`Subject::invariants`], and steps and strides that hold under the present conditions.
     pub fn invariants_now(&self, loop_: Id, number: usize) -> Vec<Invariant> {
         let mut known = self.invariants(loop_, number);
-        let has_stride = |i: &Invariant| matches!(i, Invariant::Stride(_));
-        let nothing_new = self.conditions.borrow().is_empty() || known.iter().any(has_stride);
+        let is_made = |i: &Invariant| matches!(i, Invariant::Step(_) | Invariant::Stride(_));
+        let nothing_new = self.conditions.borrow().is_empty() || known.iter().any(is_made);
         if nothing_new || self.proving_invariant.get() {
             return known;
         }
@@ -129,7 +159,9 @@ impl Subject<'_> {
         let [(exit, values)] = again[..] else {
             return known;
         };
-        let Some(stride) = self.stride_of(loop_, carried, values[number]) else {
+        let stride = self.stride_of(loop_, carried, values[number]);
+        let step = || self.step_of(carried, values[number]).map(Invariant::Step);
+        let Some(candidate) = stride.map(Invariant::Stride).or_else(step) else {
             return known;
         };
         let key = (loop_, number);
@@ -140,7 +172,6 @@ impl Subject<'_> {
             self.proving_invariant.set(true);
             let (mut q, marks) = self.query(true);
             q.condition_facts = marks;
-            let candidate = Invariant::Stride(stride);
             let holds = self.is_kept(q, key, candidate, (exit, values[number]));
             self.proving_invariant.set(false);
             let needs = std::mem::replace(&mut *self.used.borrow_mut(), used);
@@ -150,13 +181,13 @@ impl Subject<'_> {
         });
         if holds {
             self.used.borrow_mut().extend(needs);
-            known.push(Invariant::Stride(stride));
+            known.push(candidate);
         }
         known
     }
 
     /// What a loop adds to what it carries in each round, if it is one value for all rounds and no constant.
-    fn stride_of(&self, loop_: Id, carried: Value, next: Value) -> Option<Value> {
+    pub(crate) fn stride_of(&self, loop_: Id, carried: Value, next: Value) -> Option<Value> {
         let InstKind::Op {
             op: Op::Add, args, ..
         } = self.shape.defining(next)?
@@ -205,6 +236,9 @@ impl Subject<'_> {
                             | Op::ThreadgroupsPerGrid
                             | Op::ThreadsPerThreadgroup
                             | Op::DispatchThreadsPerThreadgroup
+                            | Op::ThreadsPerSimdgroup
+                            | Op::SimdgroupsPerThreadgroup
+                            | Op::Extract
                     );
                     is_arithmetic && args.iter().all(is_one)
                 }
@@ -215,29 +249,6 @@ impl Subject<'_> {
                 }
                 Some(_) | None => false,
             }
-    }
-
-    /// One more than the largest index of each loop that carries one by strides, whose type it may leave.
-    pub fn strided(&self) -> BTreeSet<i128> {
-        let mut found = BTreeSet::new();
-        for loop_ in 0..self.shape.statements.len() {
-            let again = self.shape.exits(loop_, true);
-            let [(_, values)] = again[..] else {
-                continue;
-            };
-            for (carried, next) in self.shape.carried(loop_).iter().zip(values) {
-                let Type::Scalar(scalar) = self.kernel.ty(*carried) else {
-                    continue;
-                };
-                if scalar.is_integer()
-                    && scalar.bits() <= 32
-                    && self.stride_of(loop_, *carried, *next).is_some()
-                {
-                    found.insert(range(scalar).1 + 1);
-                }
-            }
-        }
-        found
     }
 
     /// Whether an invariant holds at the end of a round if it held at its beginning.
@@ -273,6 +284,10 @@ impl Subject<'_> {
             Invariant::Below(end) => {
                 let end = self.int(&mut q, &mut t, end);
                 end.and_then(|end| Formula::le(&end.form, &next.form))
+            }
+            Invariant::AtMost(end) => {
+                let end = self.int(&mut q, &mut t, end);
+                end.and_then(|end| Formula::lt(&end.form, &next.form))
             }
             Invariant::Step(step) => {
                 let stepped = before.form.shifted(step);

@@ -29,6 +29,8 @@ pub enum Invariant {
     NotAbove,
     /// Less than a value that is one for all rounds.
     Below(Value),
+    /// It is at most this value, with which it is compared: a loop that ends where it is that.
+    AtMost(Value),
     /// What it began with, and this much more each round.
     Step(i128),
     /// The same with a value that is one for all rounds.

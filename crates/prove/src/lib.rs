@@ -34,6 +34,7 @@ mod rounds;
 mod shape;
 mod simplex;
 pub mod solve;
+mod strides;
 mod tables;
 mod textures;
 mod tickets;

@@ -440,7 +440,7 @@ impl Subject<'_> {
     }
 
     /// What a value is, if constants say.
-    fn constant_of(&self, value: Value) -> Option<i128> {
+    pub(crate) fn constant_of(&self, value: Value) -> Option<i128> {
         self.run(value, &HashMap::new(), 0)
     }
 

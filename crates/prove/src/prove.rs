@@ -154,10 +154,23 @@ pub(crate) enum Goal {
     Race(usize),
 }
 
-/// Whether more is known of a kernel under a condition, that a loop makes strides, so that launches in which a goal
-/// failed before say nothing.
-fn tells_more(condition: &Condition) -> bool {
-    matches!(condition, Condition::Together(..))
+/// Whether more is known of a kernel under a condition, that a loop makes steps or strides, so that launches in which a
+/// goal failed before say nothing.
+pub(crate) fn tells_more(condition: &Condition) -> bool {
+    match condition {
+        Condition::Together(..) => true,
+        // No more than a constant: else it says how large an object is, or the grid.
+        Condition::AtMost(_, bound) => bound.numbers.is_empty(),
+        Condition::Below(number, bound) => {
+            let is_passed = |n: &Number| {
+                use Number::{Argument, Constant, Field};
+                matches!(n, Argument(_) | Constant(_) | Field(..))
+            };
+            let is_length = matches!(number, Number::Length(_)) && *bound != i32::MAX.into();
+            is_passed(number) || is_length
+        }
+        Condition::More(..) | Condition::Sum(..) | Condition::Multiple(..) => false,
+    }
 }
 
 pub(crate) struct Session<'s, 'k> {
@@ -583,9 +596,11 @@ impl Session<'_, '_> {
         }
         let others = || tiers[1].iter().chain(&tiers[2]).cloned();
         let orders = |c: &Condition| matches!(c, Condition::AtMost(..));
+        let passed = self.vocabulary.passed_strides(self.subject);
         let mut sets = vec![
             positive,
             mild,
+            passed.into_iter().filter(|c| self.admits(c)).collect(),
             tiers[1].iter().filter(|c| orders(c)).cloned().collect(),
         ];
         sets.extend(others().map(|c| vec![c]));
@@ -988,8 +1003,14 @@ impl Session<'_, '_> {
         }
         let mut sizes = conditions.clone();
         sizes.retain(Condition::is_of_size);
+        // Of a small launch more is known: no index of a loop leaves its type.
+        let steps = self.vocabulary.steps(self.subject);
+        for assumed in [&mut ample, &mut sizes] {
+            assumed.extend(steps.iter().cloned());
+        }
         let races = matches!(goal, Goal::Race(_));
-        let tiers = if races && sizes != conditions { 2 } else { 1 };
+        let is_less = conditions.iter().any(|c| !c.is_of_size());
+        let tiers = if races && is_less { 2 } else { 1 };
         for (tier, assumed) in [ample, sizes].into_iter().enumerate().take(tiers) {
             let within = tier == 0;
             *self.subject.conditions.borrow_mut() = assumed;

@@ -15,7 +15,7 @@ const LARGEST_DIVIDED: i128 = 1 << 90;
 
 impl Number {
     /// The number of a launch; `None` of an element.
-    fn required(number: LaunchNumber) -> Option<Number> {
+    pub(crate) fn required(number: LaunchNumber) -> Option<Number> {
         Some(match number {
             LaunchNumber::Argument(place) => Number::Argument(place as usize),
             LaunchNumber::Constant(place) => Number::Constant(place as usize),

@@ -103,7 +103,7 @@ fn divided(form: &Linear, divisor: i128) -> Option<(Linear, Linear)> {
     Some((whole, rest))
 }
 
-fn dim(imm: Imm) -> Dim {
+pub(crate) fn dim(imm: Imm) -> Dim {
     match imm {
         Imm::Dim(dim) => dim,
         Imm::None | Imm::Type(_) | Imm::Swizzle(_) => Dim::X,
@@ -712,6 +712,11 @@ impl Subject<'_> {
                     int.high = int.high.min(end.high - 1);
                     Formula::lt(&int.form, &end.form)
                 }
+                Invariant::AtMost(end) => {
+                    let end = self.int(q, t, end)?;
+                    int.high = int.high.min(end.high);
+                    Formula::le(&int.form, &end.form)
+                }
                 Invariant::Step(step) => {
                     let round = self.round(q, t, id)?;
                     let form = start.form.plus(step, &round.form);
@@ -777,7 +782,10 @@ impl Subject<'_> {
                         int.high = int.high.min(start.high);
                         Formula::le(&int.form, &start.form)
                     }
-                    Invariant::Below(_) | Invariant::Step(_) | Invariant::Stride(_) => None,
+                    Invariant::Below(_)
+                    | Invariant::AtMost(_)
+                    | Invariant::Step(_)
+                    | Invariant::Stride(_) => None,
                 };
                 if q.first_time(&key) {
                     q.say(fact);

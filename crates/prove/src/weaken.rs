@@ -2,7 +2,7 @@
 //! kernel's text, and a buffer that is asked to be longer than it has to be is a launch more that is excluded.
 
 use crate::condition::{Condition, Number, Term};
-use crate::prove::{Known, Session};
+use crate::prove::{Known, Session, tells_more};
 
 impl Session<'_, '_> {
     /// Has each condition on how large an object is ask for no more than what is needed.
@@ -40,10 +40,16 @@ impl Session<'_, '_> {
                 Condition::More(term, more, room) => {
                     self.lower_distance(&condition, term, *more, *room);
                 }
-                Condition::Below(..)
-                | Condition::Multiple(..)
-                | Condition::Together(..)
-                | Condition::Sum(..) => {}
+                // That the index of a loop stays in its type: where it is less than what it is compared with, and
+                // where it may be that.
+                Condition::Below(number, most) if tells_more(&condition) => {
+                    self.replaces(&condition, &[Condition::Below(*number, most + 1)]);
+                }
+                Condition::Together(a, b, most) => {
+                    let more = Condition::Together(a.clone(), b.clone(), most + 1);
+                    self.replaces(&condition, &[more]);
+                }
+                Condition::Below(..) | Condition::Multiple(..) | Condition::Sum(..) => {}
             }
         }
         if *self.subject.conditions.borrow() != before && !self.all_reached() {

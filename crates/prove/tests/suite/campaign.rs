@@ -111,9 +111,24 @@ fn set(launch: &mut Launch, number: Number, to: i128) {
     }
 }
 
+/// A number near the end of its type, or of what a condition leaves of it.
+fn large(conditions: &Conditions, argument: usize, random: &mut Random) -> i128 {
+    let bound = |c: &Condition| match c {
+        Condition::Below(number, bound) if *number == Number::Argument(argument) => Some(*bound),
+        _another => None,
+    };
+    let bound = conditions.all.iter().find_map(bound);
+    let most = match random.below(4) {
+        0 => i128::from(u32::MAX),
+        1 => i32::MAX.into(),
+        _bound => bound.unwrap_or(u32::MAX.into()),
+    };
+    most - random.below(4) as i128
+}
+
 /// A launch within the conditions whose buffers are as long as they have to be, and sometimes longer.
 fn launch(
-    module: &Verified,
+    (module, made): (&Verified, &Made),
     kernel: &Kernel,
     conditions: &Conditions,
     random: &mut Random,
@@ -141,6 +156,9 @@ fn launch(
     let grid = launch.grid[0].unwrap_or(1);
     for (i, param) in kernel.params.iter().enumerate() {
         launch.numbers.push(match &param.kind {
+            ParamKind::Scalar { .. } if made.large && random.below(2) == 0 => {
+                Some(large(conditions, i, random))
+            }
             ParamKind::Scalar { .. } => Some(match random.below(6) {
                 0 => grid,
                 1 => grid + 1,
@@ -170,12 +188,13 @@ fn launch(
         }
         conditions.raise(&mut launch);
     }
-    let numbers = launch
-        .numbers
-        .iter()
-        .flatten()
-        .chain(launch.texels.values());
-    let is_small = numbers.copied().all(|n| (0..=MOST).contains(&n));
+    let params = kernel.params.iter().zip(&launch.numbers);
+    let lengths = params.filter(|(p, _)| !matches!(p.kind, ParamKind::Scalar { .. }));
+    let passed = launch.numbers.iter().flatten();
+    let is_passed = passed.copied().all(|n| (0..=u32::MAX.into()).contains(&n));
+    let lengths = lengths.filter_map(|(_, number)| *number);
+    let mut sizes = lengths.chain(launch.texels.values().copied());
+    let is_small = is_passed && sizes.all(|n| (0..=MOST).contains(&n));
     let threads = launch.grid.iter().flatten().product::<i128>();
     (is_small && threads <= MOST && conditions.hold(&launch)).then_some(launch)
 }
@@ -320,7 +339,7 @@ fn prove_and_run(seed: u64, launches: u64, count: &mut Count) {
     let conditions = Conditions::of(&made, kernel, &report);
     let mut random = Random(seed);
     for _ in 0..launches {
-        let clean = launch(&module, kernel, &conditions, &mut random).and_then(|launch| {
+        let clean = launch((&module, &made), kernel, &conditions, &mut random).and_then(|launch| {
             let args = args(&module, kernel, &made, &launch, &mut random)?;
             assert_clean(&module, &made, (&launch, &args), &report, seed).then_some(())
         });

@@ -52,6 +52,8 @@ pub struct Made {
     pub rooms: Vec<(String, Room)>,
     /// Buffers whose elements are less than another's length.
     pub indices: Vec<(String, String)>,
+    /// Whether what is passed is to be large at times.
+    pub large: bool,
     /// The phrases that it is made of.
     pub phrases: Vec<&'static str>,
 }
@@ -82,6 +84,7 @@ struct Writer {
     states_rooms: bool,
     rooms: Vec<(String, Room)>,
     indices: Vec<(String, String)>,
+    large: bool,
     stored: Vec<(String, Spot)>,
 }
 
@@ -104,6 +107,7 @@ pub fn made(seed: u64) -> Made {
         states_rooms: random.below(4) > 0,
         rooms: Vec::new(),
         indices: Vec::new(),
+        large: false,
         stored: Vec::new(),
         random,
     };
@@ -160,6 +164,7 @@ impl Writer {
                 Vec::new()
             },
             indices: self.indices,
+            large: self.large,
             phrases,
         }
     }
@@ -453,7 +458,9 @@ impl Writer {
                 _ => self.stores(),
             };
         }
-        match self.below(29) {
+        match self.below(32) {
+            29 | 30 => self.steps_through_rows(),
+            31 => self.steps_far(),
             26 => self.permutes_parts(),
             27 | 28 => self.swizzles(),
             22 => self.sorts(),
@@ -1054,7 +1061,85 @@ impl Writer {
         "strides"
     }
 
-    /// The same with a loop whose index is carried.
+    /// The threads of a threadgroup go through a row of its own, each by as many as there are.
+    fn steps_through_rows(&mut self) -> &'static str {
+        let to = self.buffer("write");
+        let (t, group, n) = (self.t(), self.group(), self.scalar("n"));
+        let ty = ["u32", "i32"][usize::from(self.below(3) == 0)];
+        self.room(&to, 1, &[Factor::GroupsX, Factor::N]);
+        let is_constant = self.below(3) > 0;
+        let constant = self.size.filter(|_| is_constant);
+        let step = match constant {
+            Some(size) => {
+                let less = u32::from(self.slips());
+                self.constant(size - less)
+            }
+            None => self.first("%threads", "threads_per_threadgroup x"),
+        };
+        let row = self.op(&format!("mul {group}, {n}"));
+        let [start, end, step] = [t, n, step].map(|n| match ty {
+            "i32" => self.op(&format!("cast i32 {n}")),
+            _itself => n,
+        });
+        let k = format!("{}k", self.fresh());
+        self.line(&format!("{k}.end = loop carry({k} = {start}) {{"));
+        self.depth += 1;
+        self.ends_loop(&k, &end);
+        let place = match ty {
+            "i32" => self.op(&format!("cast u32 {k}")),
+            _itself => k.clone(),
+        };
+        let at = self.op(&format!("add {row}, {place}"));
+        self.line(&format!("store %{to}[{at}], {row}"));
+        let next = self.op(&format!("add {k}, {step}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        "steps through rows"
+    }
+
+    /// Steps so far that an index leaves its type after a few rounds, and would then be that of another thread.
+    fn steps_far(&mut self) -> &'static str {
+        let (t, n) = (self.t(), self.scalar("n"));
+        let size = self.size.unwrap_or(32);
+        let tile = self.tile(size);
+        let (ty, far) = match self.below(3) {
+            0 => ("i32", 1 << 29),
+            _unsigned => ("u32", 1 << 30),
+        };
+        let more = 1 + self.below(4) as u32;
+        let step = self.constant(far + more);
+        let [start, end, step] = [t.clone(), n, step].map(|n| match ty {
+            "i32" => self.op(&format!("as_type i32 {n}")),
+            _itself => n,
+        });
+        let k = format!("{}k", self.fresh());
+        self.line(&format!("{k}.end = loop carry({k} = {start}) {{"));
+        self.depth += 1;
+        self.ends_loop(&k, &end);
+        let place = match ty {
+            "i32" => self.op(&format!("as_type u32 {k}")),
+            _itself => k.clone(),
+        };
+        let all = self.constant(size);
+        let near = self.op(&format!("lt {place}, {all}"));
+        self.open(&near);
+        self.line(&format!("store {tile}[{place}], {t}"));
+        self.close();
+        let next = self.op(&format!("add {k}, {step}"));
+        self.line(&format!("yield {next}"));
+        self.close();
+        self.large = true;
+        "steps far"
+    }
+
+    /// Ends a loop whose index is no longer below a number; where it slips, behind that.
+    fn ends_loop(&mut self, index: &str, end: &str) {
+        let op = if self.slips() { "gt" } else { "ge" };
+        let done = self.op(&format!("{op} {index}, {end}"));
+        self.line(&format!("if {done} {{ break {index} }}"));
+    }
+
+    /// Strides of the grid in a loop whose index is carried.
     fn loops_by_strides(&mut self) -> &'static str {
         let to = self.buffer("write");
         let (x, all, n) = (self.x(), self.all(), self.scalar("n"));
@@ -1063,9 +1148,7 @@ impl Writer {
         let k = format!("{}k", self.fresh());
         self.line(&format!("{k}.end = loop carry({k} = {x}) {{"));
         self.depth += 1;
-        let op = if self.slips() { "gt" } else { "ge" };
-        let done = self.op(&format!("{op} {k}, {n}"));
-        self.line(&format!("if {done} {{ break {k} }}"));
+        self.ends_loop(&k, &n);
         self.line(&format!("store %{to}[{k}], {x}"));
         let next = self.op(&format!("add {k}, {step}"));
         self.line(&format!("yield {next}"));
