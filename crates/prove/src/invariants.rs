@@ -31,38 +31,50 @@ impl Subject<'_> {
             return Vec::new();
         }
         self.proving_invariant.set(true);
-        let mut candidates = vec![Invariant::NotBelow, Invariant::NotAbove];
+        // What an index is compared with says most: with that it may be seen not to leave its type.
+        let ends = self.ends_where_equal(loop_, carried).into_iter();
+        let mut candidates: Vec<Invariant> = ends.map(Invariant::AtMost).collect();
+        candidates.extend([Invariant::NotBelow, Invariant::NotAbove]);
         let again = self.shape.exits(loop_, true);
         if let [(exit, values)] = again[..] {
             let end = self.end_of_rounds(loop_, exit, values[number]);
             candidates.extend(end.map(Invariant::Below));
-            let ends = self.ends_where_equal(loop_, carried);
-            candidates.extend(ends.into_iter().map(Invariant::AtMost));
             candidates.extend(self.step_of(carried, values[number]).map(Invariant::Step));
             let stride = self.stride_of(loop_, carried, values[number]);
             candidates.extend(stride.map(Invariant::Stride));
         }
-        let mut good = Vec::new();
-        for candidate in candidates {
-            // That of strides is not needed to see that another is made, but what was proved before is.
-            let hypothesis = match candidate {
-                Invariant::Stride(_) => good.clone(),
-                Invariant::Step(_) => good.iter().copied().chain([candidate]).collect(),
-                candidate => vec![candidate],
-            };
-            self.invariants.borrow_mut().insert(key, hypothesis);
+        let holds = |candidate: Invariant| {
             let begins = match candidate {
                 Invariant::Below(end) => self.begins_below(loop_, number, (end, 0)),
                 Invariant::AtMost(end) => self.begins_below(loop_, number, (end, 1)),
                 _of_what_it_began_with => true,
             };
-            let holds = begins
+            begins
                 && again.iter().all(|(exit, values)| {
                     let q = Query::new(true);
                     self.is_kept(q, (loop_, number), candidate, (*exit, values[number]))
-                });
-            if holds {
-                good.push(candidate);
+                })
+        };
+        let is_far = |candidate: &Invariant| matches!(candidate, Invariant::Step(n) if n.abs() > 1);
+        let steps: Vec<Invariant> = candidates.iter().copied().filter(is_far).collect();
+        let mut good: Vec<Invariant> = Vec::new();
+        for candidate in candidates {
+            if good.contains(&candidate) {
+                continue;
+            }
+            let mut together = vec![candidate];
+            // By steps of more than one it stays below what it comes to in whole ones, and its type holds those.
+            if matches!(candidate, Invariant::AtMost(_)) {
+                together.extend(&steps);
+            }
+            // That of strides is not needed to see that another is made, but what was proved before is.
+            let mut hypothesis = good.clone();
+            if !matches!(candidate, Invariant::Stride(_)) {
+                hypothesis.extend(&together);
+            }
+            self.invariants.borrow_mut().insert(key, hypothesis);
+            if together.iter().all(|one| holds(*one)) {
+                good.extend(together);
             }
         }
         self.invariants.borrow_mut().insert(key, good.clone());
@@ -80,7 +92,7 @@ impl Subject<'_> {
             return None;
         };
         let end = match (op, side, &args[..]) {
-            (Op::Lt, 0, [a, b]) | (Op::Ge, 1, [a, b]) if *a == next => *b,
+            (Op::Lt | Op::Ne, 0, [a, b]) | (Op::Ge | Op::Eq, 1, [a, b]) if *a == next => *b,
             (Op::Gt, 0, [a, b]) | (Op::Le, 1, [a, b]) if *b == next => *a,
             _another => return None,
         };
@@ -128,6 +140,15 @@ impl Subject<'_> {
         let end = end.form.shifted(more);
         let wrong = end.and_then(|end| Formula::le(&end, &start.form));
         wrong.is_some_and(|wrong| self.excludes(&q, &t, wrong))
+    }
+
+    /// What a loop adds to an integer that it carries in each round, where that is a constant and leaves no type.
+    pub fn steps_by(&self, loop_: Id, number: usize) -> Option<i128> {
+        let is_step = |invariant| match invariant {
+            Invariant::Step(step) => Some(step),
+            _bound_or_stride => None,
+        };
+        self.invariants(loop_, number).into_iter().find_map(is_step)
     }
 
     pub(crate) fn step_of(&self, carried: Value, next: Value) -> Option<i128> {

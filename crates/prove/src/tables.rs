@@ -35,24 +35,41 @@ impl Subject<'_> {
     }
 
     fn run_loop(&self, loop_: Id) -> Table {
-        let carried = self.shape.carried(loop_);
         let again = self.shape.exits(loop_, true);
         let [(_, values)] = again[..] else {
             return Table::new();
         };
         let init = self.shape.initial(loop_);
         let none = Known::new();
-        let mut row: Vec<Option<i128>> = init.iter().map(|v| self.run(*v, &none, 0)).collect();
+        let mut begin: Vec<Option<i128>> = init.iter().map(|v| self.run(*v, &none, 0)).collect();
+        // Where the loop has no last round that constants say, what it counts by never comes again: without that the
+        // others may.
+        for _ in 0..=begin.len() {
+            let (rows, ends) = self.run_from(loop_, values, begin.clone());
+            if ends {
+                return rows;
+            }
+            if !forget_fresh(&rows, &mut begin) {
+                break;
+            }
+        }
+        Table::new()
+    }
+
+    /// The rounds of a loop that begins with these values, and whether they are all.
+    fn run_from(&self, loop_: Id, values: &[Value], begin: Vec<Option<i128>>) -> (Table, bool) {
+        let carried = self.shape.carried(loop_);
+        let mut row = begin;
         let mut rows = Table::new();
         for _ in 0..ROUNDS {
             if rows.contains(&row) {
-                return rows;
+                return (rows, true);
             }
             rows.push(row.clone());
             let known = carried.iter().zip(&row);
             let known: Known = known.filter_map(|(v, n)| n.map(|n| (*v, n))).collect();
             if self.leaves(loop_, &known) {
-                return rows;
+                return (rows, true);
             }
             row = values.iter().map(|v| self.run(*v, &known, 0)).collect();
             // What is unknown once stays so: a later round would not be the first.
@@ -62,7 +79,7 @@ impl Subject<'_> {
                 }
             }
         }
-        Table::new()
+        (rows, false)
     }
 
     /// Whether the round of a loop in which these values are known is the last, if constants say.
@@ -150,4 +167,18 @@ impl Subject<'_> {
         }
         Some(())
     }
+}
+
+/// Has those of the values that a loop begins with be unknown that are other ones in each of these rounds. Whether there
+/// are any.
+fn forget_fresh(rows: &Table, begin: &mut [Option<i128>]) -> bool {
+    let mut any = false;
+    for (number, first) in begin.iter_mut().enumerate() {
+        let column: Option<BTreeSet<i128>> = rows.iter().map(|row| row[number]).collect();
+        if column.is_some_and(|column| column.len() == rows.len()) {
+            *first = None;
+            any = true;
+        }
+    }
+    any
 }

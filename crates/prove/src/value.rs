@@ -677,6 +677,7 @@ impl Subject<'_> {
         if round == Round::Next
             && let [(_, values)] = again[..]
             && self.shape.has_barrier(id)
+            && self.steps_by(id, number).is_none()
         {
             let mut before = Thread::new(t.tag, t.rounds.clone());
             before.rounds.insert(id, Round::Same);
@@ -696,6 +697,16 @@ impl Subject<'_> {
             return Some(Val::Int(int));
         }
         let start = self.int(q, t, init)?;
+        // What counts is written as the index of a `for` is, so that all that is known of those holds of it.
+        if let Some(step) = self.steps_by(id, number) {
+            let round = self.round(q, t, id)?;
+            int.form = start.form.plus(step, &round.form)?;
+            let key = format!("{:?} in its type", int.form);
+            if q.first_time(&key) {
+                q.say(Formula::le(&Linear::constant(int.low), &int.form));
+                q.say(Formula::le(&int.form, &Linear::constant(int.high)));
+            }
+        }
         for invariant in self.invariants_now(id, number) {
             let key = format!("{:?} {invariant:?} {:?}", int.form, start.form);
             let fact = match invariant {
@@ -749,12 +760,21 @@ impl Subject<'_> {
         let Val::Int(mut int) = any else {
             return Some(any);
         };
-        let carried = self.shape.carried(id).get(number).copied();
         let counts = matches!(self.shape.kind(id), InstKind::For { .. });
         let leaves = self.shape.exits(id, false);
+        // Which of what it carries it hands on: that of its last round, if it is a `for`.
+        let handed = match leaves.first() {
+            Some((_, values)) if !counts => values.get(number).copied(),
+            _last_or_none => self.shape.carried(id).get(number).copied(),
+        };
+        let mut carried = self.shape.carried(id).iter();
+        let Some(its_number) = carried.position(|value| Some(*value) == handed) else {
+            return Some(Val::Int(int));
+        };
         let passes_on = leaves
             .iter()
-            .all(|(_, values)| values.get(number).copied() == carried);
+            .all(|(_, values)| values.get(number).copied() == handed);
+        let number = its_number;
         if (counts || !leaves.is_empty())
             && passes_on
             && let Some(values) = self.table(id, number)
