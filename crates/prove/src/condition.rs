@@ -1060,6 +1060,10 @@ impl Vocabulary {
                 }
             }
         }
+        // So much for each of several simdgroups.
+        for c in products.iter().filter(|c| !by_constants.contains(c)) {
+            terms.extend(groups.iter().map(|n| Term::of(*c, [*n])));
+        }
         for c in self.constants.iter().filter(|c| **c <= 64) {
             terms.extend(scalars.iter().map(|n| Term::of(*c, [*n])));
             terms.extend(grid.iter().map(|n| Term::of(*c, [*n])));

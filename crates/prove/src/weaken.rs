@@ -1,8 +1,24 @@
 //! Conditions that ask less in place of those that were found: those are of a few shapes, made of the numbers of the
 //! kernel's text, and a buffer that is asked to be longer than it has to be is a launch more that is excluded.
 
+use invar_ir::{Dim, Imm, Op};
+
 use crate::condition::{Condition, Number, Term};
+use crate::kernel::Subject;
 use crate::prove::{Known, Session, tells_more};
+
+/// How large a tile is at most, in a direction.
+const MOST_TILE: i128 = 256;
+
+/// How many numbers that are passed are tried as what threads are kept below.
+const MOST_GUARDS: usize = 4;
+
+fn is_passed(number: Number) -> bool {
+    matches!(
+        number,
+        Number::Argument(_) | Number::Constant(_) | Number::Field(..)
+    )
+}
 
 impl Session<'_, '_> {
     /// Has each condition on how large an object is ask for no more than what is needed.
@@ -19,26 +35,38 @@ impl Session<'_, '_> {
                     let [room] = bound.numbers[..] else {
                         continue;
                     };
-                    let is_passed = matches!(
-                        room,
-                        Number::Argument(_) | Number::Constant(_) | Number::Field(..)
-                    );
                     // At least 0, of what has a sign.
-                    if *term == Term::of(1, []) && is_passed {
+                    if *term == Term::of(1, []) && is_passed(room) {
                         let zero = Condition::at_most(Term::of(0, []), room);
                         self.replaces(&condition, &[zero]);
-                    } else if let ([Number::Grid(_)], 1, 1) =
-                        (&term.numbers[..], term.factor, bound.factor)
-                    {
+                        continue;
+                    }
+                    let condition = self.by_groups(condition.clone());
+                    let Condition::AtMost(term, bound) = &condition else {
+                        continue;
+                    };
+                    if bound.factor != 1 {
+                        continue;
+                    }
+                    let is_done = match is_passed(room) {
+                        true => self.within_types_alone(&condition, term),
+                        false => self.guarded_rows(&condition, term, room),
+                    };
+                    if is_done {
+                        continue;
+                    }
+                    if let ([Number::Grid(_)], 1) = (&term.numbers[..], term.factor) {
                         self.by_guard(&condition, room);
-                    } else if bound.factor == 1 && term.factor > 1 {
+                    } else if term.factor > 1 {
                         self.lower_factor(&condition, term, room);
-                    } else if let ([a, b], 1, 1) = (&term.numbers[..], term.factor, bound.factor) {
-                        self.as_sum(&condition, (*a, *b), room);
+                    } else if let [a, b] = term.numbers[..] {
+                        self.as_sum(&condition, (a, b), room);
                     }
                 }
                 Condition::More(term, more, room) => {
-                    self.lower_distance(&condition, term, *more, *room);
+                    if !self.guarded_neighbours(&condition, term, *room) {
+                        self.lower_distance(&condition, term, *more, *room);
+                    }
                 }
                 // That the index of a loop stays in its type: where it is less than what it is compared with, and
                 // where it may be that.
@@ -66,10 +94,97 @@ impl Session<'_, '_> {
         )
     }
 
+    /// Of what the grid is said to have, as many for its threadgroups; of threads that have to be no more than what is
+    /// passed, the parts of it that threadgroups have. Gives the condition that is left.
+    fn by_groups(&mut self, condition: Condition) -> Condition {
+        let Condition::AtMost(term, bound) = &condition else {
+            return condition;
+        };
+        let grid = term.numbers.iter().find_map(|n| match n {
+            Number::Grid(d) if self.subject.asks_for_groups(*d) => Some(*d),
+            _other => None,
+        });
+        let Some(d) = grid else {
+            return condition;
+        };
+        let numbers = term.numbers.iter().map(|n| match n {
+            Number::Grid(own) if *own == d => Number::Groups(d),
+            other => *other,
+        });
+        let numbers: Vec<Number> = numbers.collect();
+        let alone = matches!(&bound.numbers[..], [room] if is_passed(*room));
+        let tiles = self.vocabulary.constants.iter().rev();
+        let tiles = tiles.filter(|c| alone && (2..=MOST_TILE).contains(*c));
+        let factors: Vec<i128> = std::iter::once(1).chain(tiles.copied()).collect();
+        for factor in factors {
+            let groups = Term::of(term.factor * factor, numbers.iter().copied());
+            let fewer = Condition::AtMost(groups, bound.clone());
+            if self.replaces(&condition, std::slice::from_ref(&fewer)) {
+                return fewer;
+            }
+        }
+        condition
+    }
+
+    /// Of a product that has to be no more than what is passed: that it fits 32 bits may be enough.
+    fn within_types_alone(&mut self, condition: &Condition, term: &Term) -> bool {
+        let fits = Condition::AtMost(term.clone(), Term::of(1 << 32, []));
+        term.factor > 1 && !term.numbers.is_empty() && self.replaces(condition, &[fits])
+    }
+
+    /// Of rows by the grid: there may be as many as what is passed, below which threads have to be.
+    fn guarded_rows(&mut self, condition: &Condition, term: &Term, room: Number) -> bool {
+        let place = |n: &Number| matches!(n, Number::Grid(_));
+        if term.numbers.len() != 2 || !term.numbers.iter().any(place) {
+            return false;
+        }
+        let passed = self.vocabulary.scalars.clone().into_iter();
+        passed.filter(|n| *n != room).take(MOST_GUARDS).any(|rows| {
+            let numbers = term
+                .numbers
+                .iter()
+                .map(|n| if place(n) { rows } else { *n });
+            let guarded = Condition::at_most(Term::of(term.factor, numbers), room);
+            self.replaces(condition, &[guarded])
+        })
+    }
+
+    /// Of neighbours of each thread: of those that are below what is passed there may be no more than that.
+    fn guarded_neighbours(&mut self, condition: &Condition, term: &Term, room: Number) -> bool {
+        let ([Number::Grid(_)], 1) = (&term.numbers[..], term.factor) else {
+            return false;
+        };
+        let passed = self.vocabulary.scalars.clone().into_iter();
+        passed.filter(|n| *n != room).take(MOST_GUARDS).any(|n| {
+            let guarded = Condition::at_most(Term::of(1, [n]), room);
+            let some = Condition::at_most(Term::of(1, []), n);
+            self.replaces(condition, std::slice::from_ref(&guarded))
+                || self.replaces(condition, &[guarded, some])
+        })
+    }
+
     /// Of an element for each thread: of those whose place in the grid, times a constant, is below what is passed there
     /// may be fewer, as the grid is often rounded up.
     fn by_guard(&mut self, condition: &Condition, room: Number) {
         const TRIED: usize = 12;
+        // One element for several threads.
+        if self.subject.divides() {
+            let several = self
+                .vocabulary
+                .constants
+                .iter()
+                .filter(|c| (2..=MOST_TILE).contains(*c));
+            let several: Vec<i128> = several.copied().take(MOST_GUARDS).collect();
+            let Condition::AtMost(term, _) = condition else {
+                return;
+            };
+            for factor in several {
+                let fewer = Condition::AtMost(term.clone(), Term::of(factor, [room]));
+                if self.replaces(condition, &[fewer]) {
+                    return;
+                }
+            }
+        }
         let (factors, passed) = (&self.vocabulary.factors, &self.vocabulary.scalars);
         let each = factors.iter().rev();
         let each = each.flat_map(|factor| passed.iter().map(move |n| (*factor, *n)));
@@ -176,5 +291,24 @@ impl Session<'_, '_> {
             (self.exact, self.exact_needs, self.reached) = saved;
         }
         is_enough
+    }
+}
+
+impl Subject<'_> {
+    fn asks(&self, asks: impl Fn(Op, Imm) -> bool) -> bool {
+        self.shape.statements.iter().any(|statement| {
+            let kind = statement.inst.kind.as_op();
+            kind.is_some_and(|(op, imm, _)| asks(op, imm))
+        })
+    }
+
+    /// Whether it asks for places of threadgroups in a direction.
+    fn asks_for_groups(&self, dim: Dim) -> bool {
+        self.asks(|op, imm| op == Op::ThreadgroupPositionInGrid && imm == Imm::Dim(dim))
+    }
+
+    /// Whether it divides anything.
+    fn divides(&self) -> bool {
+        self.asks(|op, _| matches!(op, Op::Div | Op::Shr))
     }
 }
