@@ -1,5 +1,7 @@
 //! Conditions on a launch: what a proof may need, each a test of a few numbers that a dispatch knows.
 
+use std::collections::BTreeSet;
+
 use invar_ir::requires::Field;
 use invar_ir::texture::extent_name;
 use invar_ir::{Dim, InstKind, Kernel, LaunchNumber, Memory, Module, Op, ParamKind, Scalar, Type};
@@ -691,6 +693,10 @@ impl Looks {
     }
 
     fn factors(&mut self, term: &Term, constants: &mut Vec<u8>) -> Option<Factors> {
+        if term.numbers.is_empty() {
+            let [a, b] = self.bound(term.factor, constants)?;
+            return Some([a, b, ONE, ONE]);
+        }
         let factor = self.constant(u32::try_from(term.factor).ok()?, constants)?;
         let mut places = Vec::new();
         for number in &term.numbers {
@@ -804,6 +810,8 @@ pub struct Vocabulary {
     pub added: Vec<Number>,
     /// Buffers that it reaches, if it makes numbers with a sign of others: of places in the grid, mostly.
     pub signed: Vec<Number>,
+    /// How often each thread counts, of counters that all threads of the grid share.
+    pub tickets: BTreeSet<i128>,
 }
 
 impl Vocabulary {
@@ -913,6 +921,7 @@ impl Vocabulary {
             levels,
             added: subject.added(),
             signed,
+            tickets: subject.rounds_of_shared_tickets(),
         }
     }
 
@@ -1191,7 +1200,16 @@ impl Vocabulary {
         found.extend(self.signed_numbers(subject));
         found.extend(self.positive());
         found.extend(self.within_types());
+        found.extend(self.within_counters());
         found
+    }
+
+    /// That no counter comes to the same number again, nor the number of a thread in the grid, where that has several
+    /// dimensions.
+    fn within_counters(&self) -> impl Iterator<Item = Condition> + '_ {
+        let threads = Term::of(1, self.dims.iter().map(|d| Number::Grid(*d)));
+        let rounds = self.tickets.iter().filter(|_| self.dims.len() > 1);
+        rounds.map(move |n| Condition::AtMost(threads.clone(), Term::of((1 << 32) / n, [])))
     }
 
     /// That what places in the grid are multiplied by or cast to fits its type.
@@ -1207,6 +1225,7 @@ impl Vocabulary {
     pub fn sizes(&self, subject: &Subject<'_>) -> Vec<Condition> {
         // What asks of hardly a launch anything first.
         let mut found = self.steps(subject);
+        found.extend(self.within_counters());
         found.extend(self.signed_numbers(subject));
         found.extend(self.positive());
         for d in &self.dims {

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use invar_ir::{AddressSpace, AtomicOp, Dim, InstKind, Memory, Place, Value, Width};
+use invar_ir::{AddressSpace, AtomicOp, Dim, InstKind, Memory, Op, Place, Value, Width};
 
 use crate::kernel::{Site, Subject};
 use crate::linear::{Formula, Linear};
@@ -75,6 +75,19 @@ impl Subject<'_> {
         let mut rounds: Vec<i128> = tickets.filter_map(|t| self.most_rounds(t.id)).collect();
         rounds.retain(|n| *n > 1);
         rounds
+    }
+
+    /// How often a thread takes a ticket at most, of those of counters that all threads of the grid share; once, where it
+    /// asks how large the grid is, for its number in that.
+    pub fn rounds_of_shared_tickets(&self) -> BTreeSet<i128> {
+        let is_of_device = |t: &Ticket| t.space == AddressSpace::Device;
+        let tickets = self.tickets().into_iter().filter(is_of_device);
+        let rounds = tickets.filter_map(|t| self.most_rounds(t.id));
+        let asks = self.shape.statements.iter().any(|statement| {
+            let op = statement.inst.kind.as_op().map(|(op, ..)| op);
+            matches!(op, Some(Op::ThreadsPerGrid | Op::ThreadgroupsPerGrid))
+        });
+        rounds.chain(asks.then_some(1)).filter(|n| *n > 0).collect()
     }
 
     /// Other instructions that may change the location of a ticket.

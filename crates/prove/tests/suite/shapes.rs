@@ -449,7 +449,8 @@ impl Writer {
 
     fn phrase(&mut self) -> &'static str {
         if self.plane {
-            return match self.below(8) {
+            return match self.below(9) {
+                8 => self.takes_tickets(),
                 6 | 7 => self.swizzles_rows(),
                 0 => self.paints(),
                 1 => self.reads_and_stores(),
