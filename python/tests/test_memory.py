@@ -457,8 +457,8 @@ def test_scalar_parameters_of_every_shape():
     assert out[0] == 32
     with pytest.raises(iv.ArgumentError, match=r"`v` of `k` has shape \(2,\), expected \(3,\)"):
         k[1, 1](out, (1, 2), np.zeros((2, 2)), True)
-    with pytest.raises(iv.ArgumentError, match="`b` of `k` is 1"):
-        k[1, 1](out, (1, 2, 3), np.zeros((2, 2)), 1)
+    with pytest.raises(iv.ArgumentError, match="`b` of `k` is 2"):
+        k[1, 1](out, (1, 2, 3), np.zeros((2, 2)), 2)
 
 
 @pytest.mark.large
