@@ -931,6 +931,17 @@ impl Vocabulary {
         self.scalars.retain(is_known);
     }
 
+    /// The constants, and as many for each width.
+    fn constants_and_widths(&self) -> Vec<i128> {
+        let products = |w: &i128| {
+            let times = *w;
+            let products = self.constants.iter().map(move |c| c * times);
+            products.filter(|p| *p <= 1 << 16)
+        };
+        let wide = self.widths.iter().flat_map(products);
+        self.constants.iter().copied().chain(wide).collect()
+    }
+
     /// Lower bounds of a buffer's length or of a texture's size, those that ask less before those that ask more
     /// of most launches: of what the author passes before what the grid is, for that is often rounded up.
     pub fn lengths(&self, room: Number, tops: &[i128]) -> Vec<Condition> {
@@ -981,15 +992,7 @@ impl Vocabulary {
             terms = own;
         }
         let products = numbers.clone();
-        let mut by_constants: Vec<i128> = self.constants.clone();
-        for w in &self.widths {
-            by_constants.extend(
-                self.constants
-                    .iter()
-                    .map(|c| c * w)
-                    .filter(|p| *p <= 1 << 16),
-            );
-        }
+        let by_constants = self.constants_and_widths();
         let mut found = Conditions::default();
         found.at_most(&mut terms, room);
         let lengths = self.lengths.iter().copied().filter(|l| *l != room);
