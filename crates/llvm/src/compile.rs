@@ -15,6 +15,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use invar_codegen::passes::textures::NOT_WRITTEN;
 use invar_codegen::pipeline::{accesses_of_copies, for_cpu};
+use invar_ir::once::Making;
 use invar_ir::room::{COMPILER_BYTES, with_room};
 use invar_ir::{
     Diagnostic, Diagnostics, InstKind, Kernel, Module, Op, ParamKind, Rule, Span, Verified, verify,
@@ -82,6 +83,7 @@ pub fn compile_cold_paths(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, 
 }
 
 fn cold_paths_compiled(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, String> {
+    let _making = Making::begin();
     library::load()?;
     let machine = target.processor().machine(OptimizationLevel::Default)?;
     let diagnostics = LlvmDiagnostics::default();
@@ -246,6 +248,7 @@ fn generate<T>(
     options: &CompileOptions,
     write: impl FnOnce(&CompiledModule<'_>) -> Result<T, LlvmError>,
 ) -> Result<(T, KernelInfo), Diagnostics> {
+    let _making = Making::begin();
     library::load().map_err(|e| refuse(Span::NONE, e))?;
     let module = prepare(module, kernel)?;
     let kernel = &module.kernels[0];

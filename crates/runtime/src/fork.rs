@@ -21,8 +21,8 @@ pub(crate) fn process() -> u32 {
     FORKS.load(Ordering::Acquire)
 }
 
-/// Has forks wait until nothing is half made that a process makes once ([`invar_ir::once`]). What gives out devices
-/// does it by itself.
+/// Has forks wait until nothing is half made that a process makes once ([`invar_ir::once`]), and LLVM is not at work,
+/// whose own such values are among its code. What gives out devices does it by itself.
 pub fn watch() {
     #[cfg(unix)]
     {

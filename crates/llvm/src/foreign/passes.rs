@@ -23,6 +23,8 @@ use inkwell::llvm_sys::transforms::pass_builder::{
 };
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
+use invar_ir::once::Making;
+
 use super::debug::Debug;
 use super::read::{self, Params, variable_name};
 use super::tables::Tables;
@@ -74,6 +76,7 @@ impl Module {
     /// # Errors
     /// There is no library of LLVM, or what LLVM says is wrong.
     pub fn read(bytes: &[u8]) -> Result<Module, String> {
+        let _making = Making::begin();
         crate::library::load()?;
         // SAFETY: the library is loaded; the buffer is a copy of the bytes, which LLVM then owns.
         unsafe {
@@ -126,6 +129,7 @@ impl Module {
     /// # Errors
     /// There is no such function, it has more than [`MAX_LOOPS`] loops, or a pass failed.
     pub fn function(self, name: &str) -> Result<Function, Unread> {
+        let _making = Making::begin();
         let mut found = Err(Unread::Failed(no_function(name)));
         self.pass(&[name], true, &mut |function| {
             found = function.map_err(Unread::Loops);
