@@ -14,3 +14,10 @@ kernel void scopes(device uint *y [[buffer(0)]]) {
 }
 // run: @scopes(y = zeros(2)) grid(1) threadgroup(1)
 //   -> y == [3, 2]
+
+// A texture that others see written says no more here than that it is written.
+kernel void seen(texture2d<float, access::read_write, memory_coherence_device> t [[texture(0)]],
+                 uint2 at [[thread_position_in_grid]]) {
+    t.write(t.read(at) + 1, at);
+}
+// run: @seen(t = texture(r32float, 2, 1, [4, 5])) grid(2) threadgroup(2) -> t == [5, 6]
