@@ -7,11 +7,14 @@ use clap::Args;
 use invar::report;
 use invar_ir::diagnostic::path_text;
 use invar_ir::text::case::RunCase;
-use invar_ir::{Const, Diagnostics, Kernel, Memory, Module, ParamKind, Verified, verify};
+use invar_ir::{
+    Const, Diagnostics, ElementType, Kernel, Memory, Module, ParamKind, StructDef, Verified, verify,
+};
 use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
 
+use crate::declared::of_param;
 use crate::{Loaded, Machine, Refusal, Verdict, input, options, read, say, shader, show};
 
 #[derive(Args)]
@@ -151,6 +154,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             continue;
         };
         as_declared(&module, &entries, &mut report);
+        say_elements(&module, &entries, &mut report);
         if let Some(size) = args.threadgroup {
             say_size(&mut report, size);
         }
@@ -340,6 +344,67 @@ fn as_declared(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Re
     }
 }
 
+/// Has conditions count the elements of buffers as their source does, where a kernel accesses parts of them.
+fn say_elements(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Report) {
+    let Some(kernel) = module.kernel(&report.kernel) else {
+        return;
+    };
+    for param in &kernel.params {
+        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind
+        else {
+            continue;
+        };
+        let bytes = |element: &ElementType, structs: &[StructDef]| {
+            element.extent(structs).map_or(0, |e| e.size_bytes)
+        };
+        let Some(declared) = of_param(entries, &report.kernel, &param.name) else {
+            continue;
+        };
+        let of_kernel = bytes(element, &module.structs);
+        let of_source = bytes(&declared.element, &declared.structs);
+        let is_part = of_kernel > 0 && of_source.is_multiple_of(of_kernel);
+        if is_part && of_source > of_kernel {
+            for text in &mut report.texts {
+                *text = in_elements(text, &param.name, of_source / of_kernel);
+            }
+        }
+    }
+}
+
+/// A condition on how many parts of elements a buffer has, as one on its elements, of so many parts each: `a * 48 <= 48 n`
+/// is `a <= n`, and `a * 48 + 5 <= 48 n` is `a + 1 <= n`.
+fn in_elements(text: &str, param: &str, parts: u64) -> String {
+    let length = format!("length({param})");
+    let whole = |side: &str| {
+        let mut terms = Vec::new();
+        for term in side.split(" + ") {
+            let (numbers, factor) = match term.rsplit_once(" * ") {
+                Some((numbers, factor)) => (Some(numbers), factor),
+                None => (None, term),
+            };
+            let factor: u64 = factor.parse().ok()?;
+            terms.push(match numbers {
+                None => factor.div_ceil(parts).to_string(),
+                Some(numbers) if factor == parts => numbers.to_string(),
+                Some(numbers) if factor.is_multiple_of(parts) => {
+                    format!("{numbers} * {}", factor / parts)
+                }
+                Some(_) => return None,
+            });
+        }
+        // Two numbers by themselves would both be more than they are.
+        let alone = terms.iter().filter(|t| t.parse::<u64>().is_ok()).count();
+        (alone <= 1).then(|| terms.join(" + "))
+    };
+    let side = text
+        .strip_suffix(&*length)
+        .and_then(|t| t.strip_suffix(" <= "));
+    match side.and_then(whole) {
+        Some(side) => format!("{side} <= {length}"),
+        None => text.replace(&*length, &format!("{length} * {parts}")),
+    }
+}
+
 /// Whether an instruction of a kernel names a parameter, by its place, or what it requires might.
 fn names(kernel: &Kernel, place: usize) -> bool {
     let mut named = !kernel.requires.is_empty();
@@ -456,4 +521,28 @@ fn document(args: &ProveArgs, module: &Module, report: &Report) -> Json {
         "problems": report.problems,
         "proofs": report.proofs.len(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_elements;
+
+    #[test]
+    fn parts_become_elements() {
+        for (text, said) in [
+            ("grid.x * 12 <= length(q)", "grid.x <= length(q)"),
+            (
+                "grid.x * 24 + 5 <= length(q)",
+                "grid.x * 2 + 1 <= length(q)",
+            ),
+            ("a * b * 12 <= length(q)", "a * b <= length(q)"),
+            ("13 <= length(q)", "2 <= length(q)"),
+            ("grid.x * 3 <= length(q)", "grid.x * 3 <= length(q) * 12"),
+            ("grid.x <= length(q)", "grid.x <= length(q) * 12"),
+            ("length(q) % 4 == 0", "length(q) * 12 % 4 == 0"),
+            ("grid.x <= length(p)", "grid.x <= length(p)"),
+        ] {
+            assert_eq!(in_elements(text, "q", 12), said);
+        }
+    }
 }
