@@ -31,3 +31,25 @@ kernel void matrices(device const float * x [[buffer(0)]], device float * first 
 }
 // run: @matrices(x = iota(64), first = zeros(64), second = zeros(64), which = [1]) groups(1) threadgroup(32) simdgroup(32)
 //   -> first == zeros(64), second == iota(64)
+
+// Pointers that come of one choice are in one object, whichever it is: they have an order and a distance.
+kernel void strided(device const float * a [[buffer(0)]], device const float * b [[buffer(1)]],
+                    device float * y [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    device const float * p = i % 2 == 0 ? a : b;
+    device const float * end = p + 8;
+    float sum = 0;
+    for (device const float * q = p + i; q < end; q += 3) { sum += *q; }
+    device const float * last = end - 1;
+    y[i] = sum + 100 * float(last - (p + i)) + 1000 * last[-int(i)];
+}
+// run: @strided(a = iota(8), b = fill(8, 1), y = zeros(4)) grid(4) threadgroup(4) -> y == [7709, 1603, 5507, 1402]
+
+// Of others is known whether they are one place.
+kernel void places(device const float * a [[buffer(0)]], device const float * b [[buffer(1)]],
+                   device float * y [[buffer(2)]], constant uint & n [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+    device const float * p = i < n ? a : b;
+    device const float * q = i % 2 == 0 ? a : b;
+    y[i] = p == q ? *p : -1;
+    if (p + n != q + 2) { y[i] += 100; }
+}
+// run: @places(a = [1], b = [2], y = zeros(4), n = [2]) grid(4) threadgroup(4) -> y == [1, 99, 99, 2]

@@ -56,7 +56,13 @@ impl Translator<'_> {
                 Some(Val::Address(address.clone()))
             }
             ([Some(a), Some(b)], Kind::Binary(Binary::Sub)) if a.root == b.root => {
-                self.between(a, b).map(Val::One)
+                let has_choice = a.choice.is_some() || b.choice.is_some();
+                if has_choice && !self.lead_to_one(number) {
+                    return Err(self.refuse(
+                        "the distance of two pointers that may lead to different objects, each to one of several,",
+                    ));
+                }
+                Some(Val::One(self.between(a, b)))
             }
             ([Some(address), None], Kind::Binary(op)) => {
                 let by = &inst.operands[1];
@@ -81,13 +87,10 @@ impl Translator<'_> {
     }
 
     /// The bytes from one address of an object to another.
-    fn between(&mut self, a: &Address, b: &Address) -> Option<Value> {
-        if a.choice.is_some() || b.choice.is_some() {
-            return None;
-        }
+    fn between(&mut self, a: &Address, b: &Address) -> Value {
         let (a, b) = (self.distance(a, 1), self.distance(b, 1));
         let (a, b) = (self.signed(a, false), self.signed(b, false));
-        Some(self.op(Op::Sub, &[a, b]))
+        self.op(Op::Sub, &[a, b])
     }
 
     fn binary_of_address(
@@ -187,6 +190,8 @@ impl Translator<'_> {
                 },
             });
         }
-        self.compare_two(&both[0], &both[1], compare).map(Some)
+        let is_one = self.lead_to_one(number);
+        self.compare_two((&both[0], &both[1]), is_one, compare)
+            .map(Some)
     }
 }

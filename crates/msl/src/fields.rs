@@ -13,8 +13,17 @@ pub(crate) struct Field {
     pub path: String,
     /// What the address leads to, or the texture.
     pub of: DebugType,
-    /// The array that it is an element of: bytes before that, and how many elements there are.
-    array: Option<(u64, u64)>,
+    /// The array that it is in an element of.
+    pub array: Option<Row>,
+}
+
+/// Where one field is of all elements of an array: the bytes before the first, those from one to the next, and how many
+/// there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub offset: u64,
+    pub stride: u64,
+    pub count: u64,
 }
 
 /// Whether a type is a texture or a sampler: a class of the headers that holds an address.
@@ -49,7 +58,7 @@ fn find(
     offset: u64,
     path: &mut String,
     param: usize,
-    array: Option<(u64, u64)>,
+    array: Option<Row>,
     all: &mut Vec<Field>,
 ) {
     let mut add = |of: &DebugType| {
@@ -66,11 +75,16 @@ fn find(
         handle if is_handle_type(handle) => add(handle),
         DebugType::Array(element, count) if *count <= MAX_ELEMENTS => {
             let end = path.len();
+            let stride = size(element);
+            let row = Row {
+                offset,
+                stride,
+                count: *count,
+            };
             for number in 0..*count {
                 path.push_str(&format!(".{number}"));
-                let array = matches!(**element, DebugType::Pointer(_)).then_some((offset, *count));
-                let at = offset + number * size(element);
-                find(element, at, path, param, array, all);
+                let row = (!is_handle_type(element)).then_some(row);
+                find(element, offset + number * stride, path, param, row, all);
                 path.truncate(end);
             }
         }
@@ -82,14 +96,13 @@ fn find(
                 if !is_array && !field.name.is_empty() {
                     path.push_str(&format!(".{}", field.name));
                 }
-                find(
-                    &field.ty,
-                    offset + field.offset_bytes,
-                    path,
-                    param,
-                    None,
-                    all,
-                );
+                let row = array.map(|row| Row {
+                    offset: row.offset + field.offset_bytes,
+                    ..row
+                });
+                let row = row.filter(|_| !is_handle_type(&field.ty));
+                let at = offset + field.offset_bytes;
+                find(&field.ty, at, path, param, row, all);
                 path.truncate(end);
             }
         }
@@ -133,17 +146,38 @@ pub(crate) fn read_by(f: &Function, fields: &[Field], inst: usize) -> Vec<usize>
     let Some((param, bytes, scales)) = place(f, &inst.operands[0]) else {
         return Vec::new();
     };
-    let at = |field: &&Field| field.param == param && i64::try_from(field.offset) == Ok(bytes);
-    let Some(first) = fields.iter().find(at) else {
-        return Vec::new();
-    };
+    let at = |field: &Field| i64::try_from(field.offset) == Ok(bytes);
     let numbered = |is: &dyn Fn(&Field) -> bool| -> Vec<usize> {
-        let all = fields.iter().enumerate().filter(|(_, field)| is(field));
+        let all = fields.iter().enumerate();
+        let all = all.filter(|(_, field)| field.param == param && is(field));
         all.map(|(number, _)| number).collect()
     };
-    match (first.array, &scales[..]) {
-        (_, []) => numbered(&|field| field.param == param && field.offset == first.offset),
-        (Some(array), [8]) => numbered(&|field| field.param == param && field.array == Some(array)),
-        _other => Vec::new(),
+    let &[scale] = &scales[..] else {
+        return match scales.is_empty() {
+            true => numbered(&at),
+            false => Vec::new(),
+        };
+    };
+    // An index that begins before the array is of the only one that it can be of.
+    let own = |row: &Row| {
+        let away = i64::try_from(row.offset).ok().map(|from| bytes - from);
+        let is_whole = away.is_some_and(|away| away % scale == 0);
+        i64::try_from(row.stride) == Ok(scale) && is_whole
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for field in fields.iter().filter(|field| field.param == param) {
+        let row = field.array.filter(own);
+        rows.extend(row.filter(|row| !rows.contains(row)));
     }
+    let holds = |row: &&Row| {
+        let field = fields
+            .iter()
+            .find(|field| field.param == param && at(field));
+        field.is_some_and(|field| field.array == Some(**row))
+    };
+    let row = match &rows[..] {
+        [only] => Some(*only),
+        several => several.iter().find(holds).copied(),
+    };
+    row.map_or_else(Vec::new, |row| numbered(&|field| field.array == Some(row)))
 }

@@ -115,15 +115,21 @@ impl Translator<'_> {
             let Some(accesses) = self.objects.accesses.get(&root) else {
                 continue;
             };
-            if accesses.iter().any(|a| a.ty == foreign::Type::Pointer) {
+            let is_pointer = |ty| ty == foreign::Type::Pointer;
+            let pointers = accesses.iter().filter(|a| is_pointer(a.ty));
+            // Of all that is loaded and stored, that at an index which is computed is what cannot be.
+            let computed = pointers.clone().find(|a| a.offset.is_none());
+            if let Some(access) = computed.or(pointers.clone().next()) {
+                self.at(f.insts[access.inst].location);
                 return Err(
                     self.refuse("an array of pointers, or a pointer at an index that is computed,")
                 );
             }
-            if accesses
-                .iter()
-                .any(|a| matches!(a.ty, foreign::Type::Vector(..)))
-            {
+            let is_matrix = |ty| matches!(ty, foreign::Type::Vector(..));
+            let matrices = accesses.iter().filter(|a| is_matrix(a.ty));
+            let computed = matrices.clone().find(|a| a.offset.is_none());
+            if let Some(access) = computed.or(matrices.clone().next()) {
+                self.at(f.insts[access.inst].location);
                 return Err(
                     self.refuse("an array of simdgroup matrices at an index that is computed")
                 );
@@ -248,7 +254,8 @@ impl Translator<'_> {
             accesses.iter().any(|a| a.reads),
             accesses.iter().any(|a| a.writes),
         );
-        if accesses.iter().any(|a| a.ty == foreign::Type::Pointer) {
+        if let Some(access) = accesses.iter().find(|a| a.ty == foreign::Type::Pointer) {
+            self.at(f.insts[access.inst].location);
             return Err(self.refuse(&format!("a pointer in memory (of `{}`)", param.name)));
         }
         if named("threadgroup").is_some() {
@@ -422,7 +429,8 @@ impl Translator<'_> {
         let what = match (&*global.section, &global.initial) {
             ("threadgroup", _) => {
                 let accesses = &self.objects.accesses[&root];
-                if accesses.iter().any(|a| a.ty == foreign::Type::Pointer) {
+                if let Some(access) = accesses.iter().find(|a| a.ty == foreign::Type::Pointer) {
+                    self.at(self.f.insts[access.inst].location);
                     return Err(self.refuse("a pointer in threadgroup memory"));
                 }
                 What::Granules(self.k.alloc_threadgroup(&global.name, scalar, length))

@@ -33,6 +33,10 @@ pub(crate) struct Access {
     pub writes: bool,
     /// The width of a copy, which fits any granule.
     pub is_copy: bool,
+    /// Whether its numbers have a sign, where that says which is the least.
+    pub sign: Option<bool>,
+    /// The instruction.
+    pub inst: usize,
 }
 
 #[derive(Default)]
@@ -146,6 +150,16 @@ fn accessed(name: &str) -> Option<(usize, Type, bool, bool)> {
     }
 }
 
+/// Whether numbers have a sign for an atomic of the headers that is about their order.
+fn ordered_sign(name: &str) -> Option<bool> {
+    let asked = name.strip_prefix("invar.atomic.")?;
+    match asked.split_once('.')? {
+        ("min" | "max", "i32" | "i64") => Some(true),
+        ("min" | "max", "u32" | "u64") => Some(false),
+        _other => None,
+    }
+}
+
 /// The width in which so many bytes are copied if nothing else says one.
 fn copied_by(bytes: u64) -> Type {
     match bytes {
@@ -244,6 +258,50 @@ impl Objects {
         }
     }
 
+    /// Where it is decided which object an address leads to: two addresses of one such place lead to the same.
+    pub fn decided(&self, f: &Function, operand: &Operand) -> Option<Operand> {
+        self.decided_at(f, operand, &mut BTreeSet::new())
+    }
+
+    /// `None` on the way round a loop, where it is decided before.
+    fn decided_at(
+        &self,
+        f: &Function,
+        operand: &Operand,
+        phis: &mut BTreeSet<usize>,
+    ) -> Option<Operand> {
+        let Operand::Inst(number) = operand else {
+            return Some(operand.clone());
+        };
+        let inst = &f.insts[*number];
+        let leads = |operand: &&Operand| !self.roots_of(operand).is_empty();
+        match &inst.kind {
+            Kind::Phi(_) => {
+                if !phis.insert(*number) {
+                    return None;
+                }
+                let all = inst.operands.iter();
+                let mut all = all.filter_map(|o| self.decided_at(f, o, phis));
+                match all.next() {
+                    Some(first) if all.all(|other| other == first) => Some(first),
+                    _several => Some(operand.clone()),
+                }
+            }
+            Kind::Offset(..) | Kind::Freeze => self.decided_at(f, &inst.operands[0], phis),
+            kind if is_number_of(kind) || is_address_of(kind) => {
+                self.decided_at(f, &inst.operands[0], phis)
+            }
+            Kind::Binary(_) => {
+                let mut all = inst.operands.iter().filter(leads);
+                match (all.next(), all.next()) {
+                    (Some(only), None) => self.decided_at(f, only, phis),
+                    _both => Some(operand.clone()),
+                }
+            }
+            _elsewhere => Some(operand.clone()),
+        }
+    }
+
     /// The objects that an address may lead to.
     pub fn roots_of(&self, operand: &Operand) -> Vec<Root> {
         match operand {
@@ -311,6 +369,10 @@ impl Objects {
             if !self.needed[number] || is_handle || self.fields_of.contains_key(&number) {
                 continue;
             }
+            let sign = match &inst.kind {
+                Kind::Call(name) => ordered_sign(name),
+                _other => None,
+            };
             let mut add = |operand: &Operand, ty, (reads, writes), is_copy| {
                 let offset = constant_offset(f, operand);
                 for root in self.roots_of(operand) {
@@ -320,6 +382,8 @@ impl Objects {
                         reads,
                         writes,
                         is_copy,
+                        sign,
+                        inst: number,
                     });
                 }
             };
@@ -374,6 +438,12 @@ impl Objects {
             .iter()
             .max_by_key(|(_, count)| **count)
             .map(|(s, _)| *s);
+        let signs: BTreeSet<bool> = real.iter().filter_map(|a| a.sign).collect();
+        let with_order = |scalar: Scalar| match signs.first() {
+            // What the least and the greatest are, the source's type may say in another way.
+            Some(sign) if signs.len() == 1 => with_sign(scalar, *sign),
+            _either => scalar,
+        };
         let scalar = most.unwrap_or(match bytes {
             1 => Scalar::U8,
             2 => Scalar::U16,
@@ -385,10 +455,11 @@ impl Objects {
             && first.size_bytes() == bytes
             && rest.iter().all(|s| s == first)
         {
-            return (bytes, *first);
+            return (bytes, with_order(*first));
         }
         let alike = |s: &&Scalar| s.size_bytes() == bytes && s.is_integer() == scalar.is_integer();
-        (bytes, written.iter().find(alike).copied().unwrap_or(scalar))
+        let scalar = written.iter().find(alike).copied().unwrap_or(scalar);
+        (bytes, with_order(scalar))
     }
 }
 
@@ -424,6 +495,21 @@ pub(crate) fn scalar_of(ty: Type) -> Option<Scalar> {
         Type::Double => Scalar::F64,
         _none => return None,
     })
+}
+
+/// The same bits with or without a sign.
+pub(crate) fn with_sign(scalar: Scalar, signed: bool) -> Scalar {
+    match (scalar, signed) {
+        (Scalar::U8, true) => Scalar::I8,
+        (Scalar::U16, true) => Scalar::I16,
+        (Scalar::U32, true) => Scalar::I32,
+        (Scalar::U64, true) => Scalar::I64,
+        (Scalar::I8, false) => Scalar::U8,
+        (Scalar::I16, false) => Scalar::U16,
+        (Scalar::I32, false) => Scalar::U32,
+        (Scalar::I64, false) => Scalar::U64,
+        (same, _) => same,
+    }
 }
 
 /// The scalar of a type as it was written; a `bool` in memory is a byte.

@@ -25,9 +25,10 @@ impl Translator<'_> {
         let mut address = Address::of(roots.first().copied());
         if roots.len() > 1 {
             let mut place = self.address(&self.f.insts[number].operands[0])?;
-            let first = self.objects.fields[fields[0]].offset;
-            place.constant -= i64::try_from(first).unwrap_or(0);
-            let index = self.distance(&place, 8);
+            let field = &self.objects.fields[fields[0]];
+            let stride = field.array.map_or(8, |row| row.stride);
+            place.constant -= i64::try_from(field.offset).unwrap_or(0);
+            let index = self.distance(&place, i64::try_from(stride).unwrap_or(8));
             // Beyond the array there is no buffer: the access is out of bounds of the last one, wherever it is.
             let place = self.k.cast(index, invar_ir::Type::U64);
             let count = self.bits(Scalar::U64, roots.len() as u64);
@@ -56,7 +57,8 @@ impl Translator<'_> {
                 self.keep(root, what, (1, Scalar::U8));
             } else {
                 let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
-                if accesses.iter().any(|a| a.ty == Type::Pointer) {
+                if let Some(access) = accesses.iter().find(|a| a.ty == Type::Pointer) {
+                    self.at(self.f.insts[access.inst].location);
                     return Err(self.refuse(&format!("a pointer in memory (of `{name}`)")));
                 }
                 let reads = accesses.iter().any(|a| a.reads);

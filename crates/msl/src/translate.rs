@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use crate::graph::Graph;
 use crate::lanes::{Lanes, matrix_scalar};
 use crate::memory::{Object, What};
-use crate::objects::{Objects, Root, gcd, has_address_numbers, odd_bits, scalar_of};
+use crate::objects::{Objects, Root, gcd, has_address_numbers, odd_bits, scalar_of, with_sign};
 use crate::places::Places;
 
 /// Addresses of more terms are summed up.
@@ -967,20 +967,38 @@ impl<'a> Translator<'a> {
         let f = self.f;
         let operands = &f.insts[number].operands;
         let (a, b) = (self.address(&operands[0])?, self.address(&operands[1])?);
-        self.compare_two(&a, &b, compare)
+        let is_one = self.lead_to_one(number);
+        self.compare_two((&a, &b), is_one, compare)
     }
 
-    /// Compares two addresses.
-    pub fn compare_two(&mut self, a: &Address, b: &Address, compare: Compare) -> Done<Value> {
+    /// Whether two addresses that an instruction takes lead to one object, whichever of several that is.
+    pub fn lead_to_one(&self, number: usize) -> bool {
+        let operands = &self.f.insts[number].operands;
+        let of = |operand: usize| self.objects.decided(self.f, operands.get(operand)?);
+        let known = |at: &Operand| matches!(at, Operand::Inst(_) | Operand::Param(_));
+        of(0).is_some_and(|at| known(&at) && of(1) == Some(at))
+    }
+
+    /// Compares two addresses, of which is known whether they lead to one object.
+    pub fn compare_two(
+        &mut self,
+        (a, b): (&Address, &Address),
+        is_one: bool,
+        compare: Compare,
+    ) -> Done<Value> {
+        let has_choice = a.choice.is_some() || b.choice.is_some();
         let equal = match (a.root, b.root) {
             (None, _) => self.is_null(b),
             (_, None) => self.is_null(a),
-            (Some(_), Some(_)) if a.choice.is_some() || b.choice.is_some() => {
-                return Err(
-                    self.refuse("a comparison of pointers that lead to one of several objects")
-                );
-            }
-            (Some(x), Some(y)) if x == y => {
+            (Some(_), Some(_)) if has_choice && !is_one => match compare {
+                Compare::Eq | Compare::Ne => self.is_same_place(a, b),
+                _order => {
+                    return Err(self.refuse(
+                        "an order of two pointers that may lead to different objects, each to one of several,",
+                    ));
+                }
+            },
+            (Some(x), Some(y)) if x == y || has_choice => {
                 let (x, y) = (self.distance(a, 1), self.distance(b, 1));
                 let (x, y) = (self.signed(x, true), self.signed(y, true));
                 match compare {
@@ -1008,6 +1026,25 @@ impl<'a> Translator<'a> {
             Compare::Ne => Ok(self.op(Op::Not, &[equal])),
             _order => Err(self.refuse("an order of addresses of two objects")),
         }
+    }
+
+    /// Whether two addresses, each of one of several objects, are one place.
+    fn is_same_place(&mut self, a: &Address, b: &Address) -> Value {
+        let mut roots = Vec::new();
+        for address in [a, b] {
+            match &address.choice {
+                Some((_, all)) => roots.extend(all),
+                None => roots.extend(address.root),
+            }
+        }
+        roots.sort_unstable();
+        roots.dedup();
+        let (x, y) = (self.which(a, &roots), self.which(b, &roots));
+        let same = self.op(Op::Eq, &[x, y]);
+        let (x, y) = (self.distance(a, 1), self.distance(b, 1));
+        let (x, y) = (self.signed(x, true), self.signed(y, true));
+        let equal = self.op(Op::Eq, &[x, y]);
+        self.op(Op::And, &[same, equal])
     }
 
     // ---- aggregates ----
@@ -1067,21 +1104,6 @@ fn put_in(parts: &mut Vec<(Vec<u32>, Val)>, path: &[u32], value: Val) {
 /// Two objects in the order of their numbers.
 pub(crate) fn pair(a: Root, b: Root) -> (Root, Root) {
     (a.min(b), a.max(b))
-}
-
-/// The same bits with or without a sign.
-pub(crate) fn with_sign(scalar: Scalar, signed: bool) -> Scalar {
-    match (scalar, signed) {
-        (Scalar::U8, true) => Scalar::I8,
-        (Scalar::U16, true) => Scalar::I16,
-        (Scalar::U32, true) => Scalar::I32,
-        (Scalar::U64, true) => Scalar::I64,
-        (Scalar::I8, false) => Scalar::U8,
-        (Scalar::I16, false) => Scalar::U16,
-        (Scalar::I32, false) => Scalar::U32,
-        (Scalar::I64, false) => Scalar::U64,
-        (same, _) => same,
-    }
 }
 
 /// What a type is called in a sentence.

@@ -906,6 +906,49 @@ fn accesses_beyond_registers_are_refused_at_their_line() {
     assert_eq!(all[0].span().start.line, 6);
 }
 
+/// Pointers that are not known by then are refused where they are used.
+#[test]
+fn pointers_to_one_of_several_are_refused_at_their_line() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    for (lines, said) in [
+        (
+            "device float *p[2] = {x, y};\np[i & 1][2] = 1;",
+            "an array of pointers, or a pointer at an index that is computed,",
+        ),
+        (
+            "device float *p = i & 1 ? x : y, *q = i & 2 ? x : y;\nif (p < q) x[i] = 1;",
+            "an order of two pointers that may lead to different objects",
+        ),
+        (
+            "device float *p = i & 1 ? x : y, *q = i & 2 ? x : y;\nx[i] = p - q;",
+            "the distance of two pointers that may lead to different objects",
+        ),
+        (
+            "uint j = i * 2;\nx[i] = *lists[j];",
+            "a pointer in memory (of `lists`)",
+        ),
+    ] {
+        let library = Library {
+            name: "pointers.metal".to_string(),
+            text: format!(
+                "#include <metal_stdlib>\n\
+                 kernel void k(device float *x [[buffer(0)]], device float *y [[buffer(1)]], \
+                               device float *device *lists [[buffer(2)]], uint i [[thread_position_in_grid]]) {{\n\
+                 {lines}\n}}\n"
+            ),
+            ..Library::default()
+        };
+        let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
+        assert_eq!(all.len(), 1, "{lines}");
+        let message = &all[0].message;
+        assert!(message.starts_with(said), "{lines}: {message}");
+        assert_eq!(all[0].span().start.line, 4, "{lines}: {message}");
+    }
+}
+
 /// Also where the source is named by a relative path.
 #[test]
 fn included_files_are_shown_as_the_source_is_named() {
