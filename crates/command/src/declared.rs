@@ -6,7 +6,8 @@ use std::path::Path;
 use invar_ir::text::case::{Expr, ExprKind, Literal, RunCase};
 use invar_ir::text::data::evaluate;
 use invar_ir::{
-    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Scalar, StructDef, Type,
+    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Scalar, Span, StructDef,
+    Type,
 };
 use invar_wgsl::{Counted, Declared, Entry, Resource, is_of_three, is_padding, scalars, slots};
 use serde_json::{Map, Value as Json, json};
@@ -271,8 +272,18 @@ impl Types<'_> {
                 if given.len() == 1 { "is" } else { "are" },
             ));
         }
+        let scalars = element.locations(self.0);
         for (slot, text) in slots.into_iter().zip(given) {
-            out[slot] = text.to_string();
+            let (text, span) = (text.to_string(), Span::NONE);
+            let literal = Literal { text, span };
+            if let Some((_, scalar)) = scalars.get(slot) {
+                let read = literal.as_const(*scalar);
+                read.map_err(|error| match what {
+                    "" => error.message,
+                    what => format!("`{what}`: {}", error.message),
+                })?;
+            }
+            out[slot] = literal.text;
         }
         Ok(())
     }

@@ -653,7 +653,7 @@ fn read_one(
 }
 
 /// Data for each parameter of an entry point, to begin with.
-fn how_to_fill(module: &Module, entry: &Entry) -> Map<String, Json> {
+fn how_to_fill(module: &Module, entry: &Entry, is_metal: bool) -> Map<String, Json> {
     let mut all = Map::new();
     let kernel = module.kernel(&entry.name);
     for param in kernel.into_iter().flat_map(|k| &k.params) {
@@ -703,6 +703,21 @@ fn how_to_fill(module: &Module, entry: &Entry) -> Map<String, Json> {
             all.insert(param.name.to_string(), fields);
             continue;
         }
+        // So is a vector by reference; of a number by reference no value is as good as another.
+        if let ParamKind::Constant { .. } = &param.kind
+            && let Some(Resource {
+                length: Some(_),
+                declared,
+                ..
+            }) = resource.filter(|_| is_metal)
+        {
+            let how = match declared {
+                Some(d) if !matches!(d.element, ElementType::Value(_)) => declared::zeros(d),
+                _number => Json::Null,
+            };
+            all.insert(param.name.to_string(), how);
+            continue;
+        }
         let how = match element {
             ElementType::Struct(_) if count == 1 => format!("zeros({count})"),
             // A number of its own, such as a count, is not a random one.
@@ -739,7 +754,7 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let Some((read, entry)) = found else {
         return Ok(Verdict::Errors);
     };
-    let all = how_to_fill(&read.module, &entry);
+    let all = how_to_fill(&read.module, &entry, metal::is_metal(&args.file));
     let kernel = read.module.kernel(&entry.name);
     let mut used = HashSet::new();
     if let Some(kernel) = kernel {

@@ -57,6 +57,13 @@ pub(crate) fn vector(name: &str) -> Option<(Scalar, u32)> {
     Some((written_scalar(scalar, bytes)?, count))
 }
 
+/// The same as it is written: of a `bool` each component is `true` or `false`, and not the byte that a kernel accesses.
+fn written_vector(name: &str) -> Option<(Scalar, u32)> {
+    let (scalar, count) = vector(name)?;
+    let is_bool = name.starts_with("invar_vec<bool");
+    Some((if is_bool { Scalar::Bool } else { scalar }, count))
+}
+
 /// Whether all in a type is addresses, textures and samplers, which are other parameters.
 fn is_of_addresses(ty: &DebugType) -> bool {
     match ty {
@@ -85,7 +92,7 @@ impl Structs {
                 let count = u32::try_from(*count).ok().filter(|count| *count > 0)?;
                 Some(ElementType::Array(self.element(element)?.into(), count))
             }
-            DebugType::Struct(name, bytes, fields) => match (vector(name), &fields[..]) {
+            DebugType::Struct(name, bytes, fields) => match (written_vector(name), &fields[..]) {
                 (Some((scalar, 3)), _) if *bytes == 4 * scalar.size_bytes() => {
                     Some(self.of_three(scalar))
                 }

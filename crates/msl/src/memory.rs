@@ -316,7 +316,10 @@ impl Translator<'_> {
         if let Some(number) = index {
             self.k.bind(Binding { group: 0, number });
         }
-        let length = matches!(object.what, What::Fields(..)).then_some(1);
+        let length = match &object.what {
+            What::Fields(..) => Some(1),
+            _granules => self.length_of_reference(root, param, object.granule_bytes),
+        };
         bound.push(Bound {
             name: param.name.clone(),
             index,
@@ -332,6 +335,35 @@ impl Translator<'_> {
         });
         self.memory.insert(root, object);
         Ok(())
+    }
+
+    /// How many granules a number or vector by reference in constant memory has, if the kernel accesses nothing beside
+    /// it.
+    fn length_of_reference(
+        &self,
+        root: Root,
+        param: &foreign::Param,
+        granule_bytes: u64,
+    ) -> Option<u32> {
+        let is = |what: &str| param.annotations.iter().any(|(name, _)| name == what);
+        let Some(DebugType::Pointer(of)) = &param.debug else {
+            return None;
+        };
+        let bytes = size(of);
+        let is_number = match &**of {
+            DebugType::Scalar(..) => true,
+            DebugType::Struct(name, ..) => vector(name).is_some(),
+            _other => false,
+        };
+        let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
+        let is_within = |access: &crate::objects::Access| {
+            let offset = access.offset.and_then(|offset| u64::try_from(offset).ok());
+            let end = offset.map(|offset| offset + access.ty.size_bytes());
+            end.is_some_and(|end| end <= bytes)
+        };
+        let is_whole = is("msl.reference") && is_number && accesses.iter().all(is_within);
+        let whole = is_whole && bytes.is_multiple_of(granule_bytes);
+        whole.then(|| u32::try_from(bytes / granule_bytes).ok())?
     }
 
     fn position(&mut self, number: usize, place: &str, op: Op, has_components: bool) -> Done<()> {

@@ -41,7 +41,7 @@ const PLACES: [&str; 20] = [
 ];
 
 /// What the rewriter says of parameters.
-const OWN: [&str; 2] = ["constant", "function_constant"];
+const OWN: [&str; 3] = ["constant", "function_constant", "reference"];
 
 impl Translator<'_> {
     /// Refuses what the language does not have.

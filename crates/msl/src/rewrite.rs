@@ -235,8 +235,12 @@ impl Rewriter<'_> {
                 }
             }
             "constant" if self.begins_parameter(at) => {
-                self.t
-                    .put(at, "__attribute__((annotate(\"msl.constant\"))) const");
+                let of = match self.is_reference(at) {
+                    true => ", annotate(\"msl.reference\")",
+                    false => "",
+                };
+                let all = format!("__attribute__((annotate(\"msl.constant\"){of})) const");
+                self.t.put(at, all);
             }
             "{" => {
                 if let Some(end) = self.twin(at) {
@@ -382,6 +386,13 @@ impl Rewriter<'_> {
             }
             at = at.checked_sub(1)?;
         }
+    }
+
+    /// Whether a parameter is a reference.
+    fn is_reference(&self, at: usize) -> bool {
+        let words = (at..self.t.len()).map(|at| self.t.word(at));
+        let mut words = words.take_while(|word| !matches!(*word, "," | ")" | "[[" | "*" | ";"));
+        words.any(|word| word == "&")
     }
 
     // ---- attributes ----

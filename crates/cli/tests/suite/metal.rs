@@ -251,6 +251,108 @@ fn forms_have_fields() {
     }
 }
 
+const NUMBERS: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+struct Flags { int n; bool one; bool2 two; bool3 three; };
+kernel void flags(constant Flags &f, device int *y, uint i [[thread_position_in_grid]]) {
+    y[i] = f.n + (f.one ? 10 : 0) + (f.two.y ? 100 : 0) + (f.three.z ? 1000 : 0);
+}
+kernel void numbers(constant uint &count, constant const float &scale, constant bool &negative, constant uint3 &size,
+                    constant int *list, device float *y, uint i [[thread_position_in_grid]]) {
+    y[i] = (i < count ? scale : 0) * (negative ? -1 : 1) * size[i % 3] + list[i];
+}
+";
+
+/// A number by reference is one to be filled in, and a number is what it takes.
+#[test]
+fn forms_have_numbers_to_fill_in() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("numbers.metal", NUMBERS);
+    let (form, _) = expect(0, &["inputs", text(&file), "--kernel", "numbers"]);
+    let filled: serde_json::Value = serde_json::from_str(&form).expect("a form");
+    let args = &filled["args"];
+    assert!(args["count"].is_null() && args["scale"].is_null() && args["negative"].is_null());
+    assert_eq!(args["size"], serde_json::json!([0, 0, 0]));
+    assert_eq!(args["list"], "random(1024, 1)");
+    let file_of = folder.file("form.json", &form);
+    let given = ["run", text(&file), "--inputs", text(&file_of)];
+    let (_, err) = expect(2, &given);
+    assert!(err.contains("`count` is not filled in yet"), "{err}");
+    let form = form.replace("\"count\": null", "\"count\": 2");
+    let form = form.replace("\"scale\": null", "\"scale\": 0.5");
+    let form = form.replace("\"negative\": null", "\"negative\": true");
+    let file_of = folder.file("form.json", &form);
+    let sizes = ["--grid", "3", "--threadgroup", "3", "--arg", "y=zeros(3)"];
+    let args = ["--arg", "list=[1, 2, 3]", "--arg", "size=[2, 4, 8]"];
+    let given = ["run", text(&file), "--inputs", text(&file_of)];
+    let (out, _) = expect(0, &[&given[..], &sizes, &args].concat());
+    assert!(out.contains("y = [0.0, 0.0, 3.0]"), "{out}");
+    let wrong = ["--arg", "count=zeros(2)"];
+    let (_, err) = expect(2, &[&given[..], &sizes, &args, &wrong].concat());
+    assert!(err.contains("`count`: the variable has 1 element"), "{err}");
+}
+
+/// Of a vector of `bool` each component is one, and what is none is told with its field.
+#[test]
+fn vectors_of_bool_are_true_or_false() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("flags.metal", NUMBERS);
+    let (form, _) = expect(0, &["inputs", text(&file), "--kernel", "flags"]);
+    let form: serde_json::Value = serde_json::from_str(&form).expect("a form");
+    let no = serde_json::json!([false, false]);
+    assert_eq!(form["args"]["f"]["two"], no);
+    let head = ["run", text(&file), "--kernel", "flags", "--grid", "1"];
+    let head = [
+        &head[..],
+        &["--threadgroup", "1", "--arg", "y=zeros(1)", "--arg"],
+    ]
+    .concat();
+    for fields in [
+        "f={n: 5, one: true, two: [false, true], three: [0, 0, 1]}",
+        "f={n: 5, one: 1, two: [0, 1], three: [false, false, true]}",
+    ] {
+        let (out, _) = expect(0, &[&head[..], &[fields]].concat());
+        assert!(out.contains("y = [1115]"), "{fields}: {out}");
+    }
+    for (fields, why) in [
+        ("f={two: [0, 2]}", "--arg f: `two[1]`: `2` is not a bool"),
+        ("f={n: 1.5}", "--arg f: `n`: `1.5` is not an integer"),
+    ] {
+        let (_, err) = expect(2, &[&head[..], &[fields]].concat());
+        assert!(err.contains(why), "{fields}: {err}");
+    }
+}
+
+const PARTS: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+struct P { float x[2]; float y; };
+kernel void fill(device P *q, device float4 *r, uint i [[thread_position_in_grid]]) {
+    q[i].x[0] = 1; q[i].x[1] = 2; q[i].y = 3;
+    r[i] = float4(i);
+}
+";
+
+/// Conditions of a proof count elements as the source does.
+#[test]
+fn conditions_count_elements_of_the_source() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("parts.metal", PARTS);
+    let (out, _) = expect(0, &["prove", text(&file)]);
+    assert!(out.contains("grid.x <= length(q)"), "{out}");
+    assert!(out.contains("grid.x <= length(r)"), "{out}");
+}
+
 const CONSTANT: &str = "\
 #include <metal_stdlib>
 constant int W [[function_constant(0)]];
