@@ -31,3 +31,18 @@ kernel void signs(device uint * x [[buffer(0)]], device int * y [[buffer(1)]], d
     if (i == 0) { z[0] = int(x[0]); z[1] = int(x[1]); z[2] = uint(y[0]); z[3] = int(least[0]); }
 }
 // run: @signs(x = [1, 0], y = [5], z = zeros(4)) grid(4) threadgroup(4) -> z == [-2, 1, 2147483648, -3]
+
+// Sums are of floats or of integers by the type of the atomic; floats are compared and exchanged by their bits.
+kernel void kinds(device uint * x [[buffer(0)]], device float * y [[buffer(1)]], device atomic_float * most [[buffer(2)]],
+                  device float * z [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+    if (i == 0) { y[0] = 1; }
+    threadgroup_barrier(mem_flags::mem_device);
+    atomic_fetch_add_explicit((device atomic_float *)&x[0], 1.5f, memory_order_relaxed);
+    atomic_fetch_add_explicit((device atomic_uint *)&y[0], 0x400000u, memory_order_relaxed);
+    const float mine = float(i * 3 % 4);
+    float old = atomic_load_explicit(most, memory_order_relaxed);
+    while (old < mine && !atomic_compare_exchange_weak_explicit(most, &old, mine, memory_order_relaxed, memory_order_relaxed)) {}
+    threadgroup_barrier(mem_flags::mem_device);
+    if (i == 0) { z[0] = as_type<float>(x[0]); z[1] = y[0]; z[2] = atomic_load_explicit(most, memory_order_relaxed); }
+}
+// run: @kinds(x = zeros(1), y = zeros(1), most = zeros(1), z = zeros(3)) grid(4) threadgroup(4) -> z == [6, 4, 3]

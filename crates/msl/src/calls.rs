@@ -317,6 +317,12 @@ impl Translator<'_> {
         if matches!(op, AtomicOp::Min | AtomicOp::Max) && asked != object.scalar {
             return Err(self.refuse("an atomic minimum of memory with another sign"));
         }
+        let is_sum = matches!(op, AtomicOp::Add | AtomicOp::Sub);
+        if is_sum && asked.is_float() != object.scalar.is_float() {
+            return Err(self.refuse(
+                "an atomic sum of floats on memory with atomics of integers, or the other way round,",
+            ));
+        }
         let mut arguments = Vec::new();
         for operand in 1..=op.operand_count() {
             let value = self.one(number, operand)?;

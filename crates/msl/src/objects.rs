@@ -33,8 +33,8 @@ pub(crate) struct Access {
     pub writes: bool,
     /// The width of a copy, which fits any granule.
     pub is_copy: bool,
-    /// Whether its numbers have a sign, where that says which is the least.
-    pub sign: Option<bool>,
+    /// Of an atomic that computes, the kind of numbers.
+    asks: Option<Asks>,
     /// The instruction.
     pub inst: usize,
 }
@@ -150,13 +150,46 @@ fn accessed(name: &str) -> Option<(usize, Type, bool, bool)> {
     }
 }
 
-/// Whether numbers have a sign for an atomic of the headers that is about their order.
-fn ordered_sign(name: &str) -> Option<bool> {
-    let asked = name.strip_prefix("invar.atomic.")?;
-    match asked.split_once('.')? {
-        ("min" | "max", "i32" | "i64") => Some(true),
-        ("min" | "max", "u32" | "u64") => Some(false),
-        _other => None,
+/// What memory has to hold for an atomic that computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asks {
+    /// Floats, of which there are sums.
+    Floats,
+    /// Integers, as which also floats are compared and exchanged.
+    Integers,
+    /// Integers with a sign, or without one: it says which is the least.
+    Ordered(bool),
+}
+
+/// What an atomic of the headers asks for.
+fn asked(name: &str) -> Option<Asks> {
+    let (op, scalar) = name.strip_prefix("invar.atomic.")?.split_once('.')?;
+    match (op, scalar) {
+        ("load" | "store" | "exchange", _) => None,
+        ("compare_exchange", _) => Some(Asks::Integers),
+        (_, "f32" | "f16" | "bf16") => Some(Asks::Floats),
+        ("min" | "max", "i32" | "i64") => Some(Asks::Ordered(true)),
+        ("min" | "max", _) => Some(Asks::Ordered(false)),
+        _integers => Some(Asks::Integers),
+    }
+}
+
+/// The scalar of as many bits that suits what atomics ask for; where they ask for several kinds, those that are of
+/// another one are refused.
+fn suited(scalar: Scalar, asks: &BTreeSet<Asks>) -> Scalar {
+    let mut signs = asks.iter().filter_map(|asks| match asks {
+        Asks::Ordered(sign) => Some(*sign),
+        Asks::Floats | Asks::Integers => None,
+    });
+    let (sign, is_one) = (signs.next(), signs.next().is_none());
+    let floats = asks.contains(&Asks::Floats);
+    match (floats, sign, scalar.bits()) {
+        _ if asks.is_empty() => scalar,
+        (true, _, 32) => Scalar::F32,
+        (true, ..) => scalar,
+        (false, Some(sign), 32 | 64) if is_one && scalar.is_integer() => with_sign(scalar, sign),
+        (false, sign, 32) if scalar.is_float() => with_sign(Scalar::U32, sign == Some(true)),
+        (false, ..) => scalar,
     }
 }
 
@@ -369,8 +402,8 @@ impl Objects {
             if !self.needed[number] || is_handle || self.fields_of.contains_key(&number) {
                 continue;
             }
-            let sign = match &inst.kind {
-                Kind::Call(name) => ordered_sign(name),
+            let asks = match &inst.kind {
+                Kind::Call(name) => asked(name),
                 _other => None,
             };
             let mut add = |operand: &Operand, ty, (reads, writes), is_copy| {
@@ -382,7 +415,7 @@ impl Objects {
                         reads,
                         writes,
                         is_copy,
-                        sign,
+                        asks,
                         inst: number,
                     });
                 }
@@ -438,12 +471,7 @@ impl Objects {
             .iter()
             .max_by_key(|(_, count)| **count)
             .map(|(s, _)| *s);
-        let signs: BTreeSet<bool> = real.iter().filter_map(|a| a.sign).collect();
-        let with_order = |scalar: Scalar| match signs.first() {
-            // What the least and the greatest are, the source's type may say in another way.
-            Some(sign) if signs.len() == 1 => with_sign(scalar, *sign),
-            _either => scalar,
-        };
+        let asks: BTreeSet<Asks> = real.iter().filter_map(|a| a.asks).collect();
         let scalar = most.unwrap_or(match bytes {
             1 => Scalar::U8,
             2 => Scalar::U16,
@@ -455,11 +483,11 @@ impl Objects {
             && first.size_bytes() == bytes
             && rest.iter().all(|s| s == first)
         {
-            return (bytes, with_order(*first));
+            return (bytes, suited(*first, &asks));
         }
         let alike = |s: &&Scalar| s.size_bytes() == bytes && s.is_integer() == scalar.is_integer();
         let scalar = written.iter().find(alike).copied().unwrap_or(scalar);
-        (bytes, with_order(scalar))
+        (bytes, suited(scalar, &asks))
     }
 }
 

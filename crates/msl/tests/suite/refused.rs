@@ -927,6 +927,11 @@ fn pointers_to_one_of_several_are_refused_at_their_line() {
             "the distance of two pointers that may lead to different objects",
         ),
         (
+            "metal::atomic_fetch_add_explicit((device metal::atomic_float *)x, 1.0f, metal::memory_order_relaxed);\n\
+             metal::atomic_fetch_add_explicit((device metal::atomic_uint *)x, 1u, metal::memory_order_relaxed);",
+            "an atomic sum of floats on memory with atomics of integers",
+        ),
+        (
             "uint j = i * 2;\nx[i] = *lists[j];",
             "a pointer in memory (of `lists`)",
         ),
