@@ -13,10 +13,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use invar_ir::diagnostic::path_text;
 use invar_ir::once::Once;
 
+use crate::bodies::{self, Body};
 use crate::members;
 use crate::rewrite::{self, FunctionConstant, Wanted};
 use crate::spelling;
@@ -108,7 +110,7 @@ const FLAGS: &[&str] = &[
     "-Wno-sometimes-uninitialized",
     "-Wno-uninitialized-const-reference",
     "-fno-diagnostics-show-option",
-    "-ferror-limit=20",
+    "-ferror-limit=200",
     "-fno-elide-type",
     "-ftemplate-backtrace-limit=0",
     "-fno-caret-diagnostics",
@@ -154,6 +156,15 @@ pub(crate) struct Compiled {
     pub constants: Vec<FunctionConstant>,
     /// Whether it read no file but those, headers of our own and its own.
     pub knows_files: bool,
+    /// What is wrong in bodies that were left out, by their numbers.
+    pub refusals: Vec<Refusal>,
+}
+
+/// What is wrong in the body of a function.
+pub(crate) struct Refusal {
+    pub complaints: Vec<Complaint>,
+    /// The files that it speaks of, as they were compiled.
+    pub files: Arc<HashMap<String, File>>,
 }
 
 /// What clang found wrong: a file, line and column, and a sentence.
@@ -168,7 +179,12 @@ pub(crate) struct Complaint {
     pub within: String,
     /// What clang notes about places of the user's files: functions that are not the one that is called.
     pub notes: Vec<Note>,
+    /// The places of the user's files that asked for what it is in, the innermost first.
+    asked: Vec<Place>,
 }
+
+/// A file, line and column.
+type Place = (String, u32, u32);
 
 /// A place in a file, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,7 +200,7 @@ pub(crate) enum Failure {
     /// Nothing of the source.
     Other(String),
     /// What clang says, and the files that it speaks of.
-    Source(Vec<Complaint>, HashMap<String, File>),
+    Source(Vec<Complaint>, Arc<HashMap<String, File>>),
 }
 
 /// The program, or a sentence that says what to install.
@@ -243,120 +259,203 @@ fn release(program: &OsString) -> Option<(u32, String)> {
     Some((release, text.into_owned()))
 }
 
-/// Compiles a source, of which [`sources`] are what it and its files say.
-pub(crate) fn compile(request: &Request, sources: Sources) -> Result<Compiled, Failure> {
-    let clang = find().map_err(Failure::Other)?;
-    let folder = tempfile::Builder::new()
-        .prefix("invar-msl-")
-        .tempdir()
-        .map_err(|e| Failure::Other(format!("no temporary folder: {e}")))?;
-    let write = |path: &Path, text: &str| -> Result<(), Failure> {
-        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| fs::write(path, text))
-            .map_err(|e| Failure::Other(format!("{}: {e}", path_text(path))))
-    };
-    let headers = folder.path().join("include");
-    for (name, text) in HEADERS {
-        write(&headers.join(name), text)?;
-    }
-    for name in ALIASES.iter().chain(&["metal_imageblocks"]) {
-        write(&headers.join(name), "#include <metal_stdlib>\n")?;
-    }
-    for name in [
-        "base",
-        "types",
-        "vector",
-        "vector_types",
-        "matrix",
-        "matrix_types",
-        "packed",
-    ] {
-        write(
-            &headers.join(format!("simd/{name}.h")),
-            "#include <simd/simd.h>\n",
-        )?;
-    }
-    let mut roots = Vec::new();
-    for (number, source) in sources.rewritten.iter().enumerate() {
-        let path = folder.path().join(format!("source-{number}"));
-        write(&path, &source.1)?;
-        roots.push(format!(
-            "{{\"type\": \"file\", \"name\": {}, \"external-contents\": {}}}",
-            json(&source.0),
-            json(&path.to_string_lossy())
-        ));
-    }
-    let overlay = folder.path().join("overlay.json");
-    write(
-        &overlay,
-        &format!(
-            "{{\"version\": 0, \"use-external-names\": false, \"roots\": [{}]}}",
-            roots.join(", ")
-        ),
-    )?;
-    let ir = folder.path().join("kernels.bc");
-    let mut command = Command::new(&clang);
-    command.args(FLAGS);
-    command.arg("-isystem").arg(&headers);
-    command.arg("-ivfsoverlay").arg(&overlay);
-    for include in request.includes {
-        command.arg("-I").arg(include);
-    }
-    if let Some(kernel) = request.kernel {
-        command.arg(format!("-DINVAR_WANTED={}", json(kernel)));
-    }
-    for define in request.defines {
-        command.arg(format!("-D{define}"));
-    }
-    // The driver looks for its input where the overlay is not seen, so the source is included.
-    let main = absolute(Path::new(request.name));
-    let start = folder.path().join("start");
-    write(
-        &start,
-        // The language's own words and types need no header there.
-        &format!(
-            "#define INVAR_SWIZZLES {}\n#include <metal_stdlib>\n#include {}\n",
-            swizzles(&sources.members),
-            json(&main.to_string_lossy())
-        ),
-    )?;
-    let read = folder.path().join("read");
-    command.arg("-MD").arg("-MF").arg(&read);
-    command.arg("-o").arg(&ir).arg(&start);
-    let Output { status, stderr, .. } = command
-        .output()
-        .map_err(|e| Failure::Other(format!("{}: {e}", path_text(&clang))))?;
-    let text = String::from_utf8_lossy(&stderr);
-    let complaints = complaints(&text, &sources.files, &headers);
-    if !status.success() || !complaints.is_empty() {
-        if complaints.is_empty() {
-            let why = text.trim();
-            return Err(Failure::Other(format!(
-                "{} failed: {why}",
-                path_text(&clang)
-            )));
+/// Compiles a source, of which [`sources`] are what it and its files say. Bodies of functions in which something is
+/// wrong are left out.
+pub(crate) fn compile(request: &Request, mut sources: Sources) -> Result<Compiled, Failure> {
+    let workshop = Workshop::open()?;
+    let mut refusals: Vec<Refusal> = Vec::new();
+    let mut first = None;
+    for round in 0..ROUNDS {
+        let complaints = match workshop.run(request, &sources)? {
+            Made::Ir { ir, knows_files } => {
+                return Ok(Compiled {
+                    ir,
+                    knows_files,
+                    files: sources.files,
+                    constants: sources.constants,
+                    refusals,
+                });
+            }
+            Made::Nothing(complaints) => complaints,
+        };
+        let files = Arc::new(sources.files.clone());
+        let of_bodies = sources.of_bodies(&complaints, round < ROUNDS_FOR_CALLERS);
+        first.get_or_insert((complaints, files.clone()));
+        let Some(of_bodies) = of_bodies else {
+            break;
+        };
+        for ((file, body), complaints) in of_bodies {
+            sources.leave_out(&file, body, refusals.len());
+            let files = files.clone();
+            refusals.push(Refusal { complaints, files });
         }
-        return Err(Failure::Source(complaints, sources.files));
+        sources.rewrite_rest(request);
     }
-    let ir = fs::read(&ir).map_err(|e| Failure::Other(format!("{}: {e}", path_text(&ir))))?;
-    let own = Command::new(&clang).arg("-print-resource-dir").output();
-    let own = own.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
-    let own = own.ok().filter(|own| !own.is_empty());
-    let is_known = |file: &String| {
-        let path = Path::new(file);
-        let key = absolute(path).to_string_lossy().into_owned();
-        path.starts_with(folder.path())
-            || own.as_ref().is_some_and(|own| path.starts_with(own))
-            || sources.files.contains_key(&key)
-    };
-    let read = fs::read(&read).unwrap_or_default();
-    let read = dependencies(&String::from_utf8_lossy(&read));
-    Ok(Compiled {
-        ir,
-        knows_files: !read.is_empty() && read.iter().all(is_known),
-        files: sources.files,
-        constants: sources.constants,
-    })
+    // What is wrong at first is what the author is to change.
+    let (mut complaints, files) = first.unwrap_or_default();
+    complaints.truncate(TOLD);
+    Err(Failure::Source(complaints, files))
+}
+
+/// How often bodies are left out: what is wrong in one may hide what is in another.
+const ROUNDS: usize = 12;
+
+/// So often who asks for an instance of a template is left out; then the template, which all may ask for.
+const ROUNDS_FOR_CALLERS: usize = 4;
+
+/// So much is told of a source that is wrong as a whole.
+const TOLD: usize = 20;
+
+/// What a run of clang made.
+enum Made {
+    Ir { ir: Vec<u8>, knows_files: bool },
+    Nothing(Vec<Complaint>),
+}
+
+/// A clang, and a folder with the headers.
+struct Workshop {
+    clang: PathBuf,
+    folder: tempfile::TempDir,
+    headers: PathBuf,
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::write(path, text))
+        .map_err(|e| Failure::Other(format!("{}: {e}", path_text(path))))
+}
+
+impl Workshop {
+    fn open() -> Result<Workshop, Failure> {
+        let clang = find().map_err(Failure::Other)?;
+        let folder = tempfile::Builder::new()
+            .prefix("invar-msl-")
+            .tempdir()
+            .map_err(|e| Failure::Other(format!("no temporary folder: {e}")))?;
+        let headers = folder.path().join("include");
+        for (name, text) in HEADERS {
+            write(&headers.join(name), text)?;
+        }
+        for name in ALIASES.iter().chain(&["metal_imageblocks"]) {
+            write(&headers.join(name), "#include <metal_stdlib>\n")?;
+        }
+        for name in [
+            "base",
+            "types",
+            "vector",
+            "vector_types",
+            "matrix",
+            "matrix_types",
+            "packed",
+        ] {
+            write(
+                &headers.join(format!("simd/{name}.h")),
+                "#include <simd/simd.h>\n",
+            )?;
+        }
+        Ok(Workshop {
+            clang,
+            folder,
+            headers,
+        })
+    }
+
+    fn run(&self, request: &Request, sources: &Sources) -> Result<Made, Failure> {
+        let Workshop {
+            clang,
+            folder,
+            headers,
+        } = self;
+        let mut roots = Vec::new();
+        for (number, source) in sources.rewritten.iter().enumerate() {
+            let path = folder.path().join(format!("source-{number}"));
+            write(&path, &source.1)?;
+            roots.push(format!(
+                "{{\"type\": \"file\", \"name\": {}, \"external-contents\": {}}}",
+                json(&source.0),
+                json(&path.to_string_lossy())
+            ));
+        }
+        let overlay = folder.path().join("overlay.json");
+        write(
+            &overlay,
+            &format!(
+                "{{\"version\": 0, \"use-external-names\": false, \"roots\": [{}]}}",
+                roots.join(", ")
+            ),
+        )?;
+        let ir = folder.path().join("kernels.bc");
+        let mut command = Command::new(clang);
+        command.args(FLAGS);
+        command.arg("-isystem").arg(headers);
+        command.arg("-ivfsoverlay").arg(&overlay);
+        for include in request.includes {
+            command.arg("-I").arg(include);
+        }
+        if let Some(kernel) = request.kernel {
+            command.arg(format!("-DINVAR_WANTED={}", json(kernel)));
+        }
+        for define in request.defines {
+            command.arg(format!("-D{define}"));
+        }
+        // The driver looks for its input where the overlay is not seen, so the source is included.
+        let main = absolute(Path::new(request.name));
+        let start = folder.path().join("start");
+        write(
+            &start,
+            // The language's own words and types need no header there.
+            &format!(
+                "#define INVAR_SWIZZLES {}\n#include <metal_stdlib>\n#include {}\n",
+                swizzles(&sources.members),
+                json(&main.to_string_lossy())
+            ),
+        )?;
+        let read = folder.path().join("read");
+        command.arg("-MD").arg("-MF").arg(&read);
+        command.arg("-o").arg(&ir).arg(&start);
+        let Output { status, stderr, .. } = command
+            .output()
+            .map_err(|e| Failure::Other(format!("{}: {e}", path_text(clang))))?;
+        let text = String::from_utf8_lossy(&stderr);
+        let mut complaints = complaints(&text, &sources.files, headers);
+        // What is open at the end of all is so at the end of the source.
+        for complaint in &mut complaints {
+            if Path::new(&complaint.file) == start {
+                let text = request.text.trim_end();
+                complaint.file = main.to_string_lossy().into_owned();
+                complaint.line = text.lines().count().max(1) as u32;
+                complaint.column = u32::MAX;
+                complaint.within = "the source ends here".to_string();
+            }
+        }
+        if !status.success() || !complaints.is_empty() {
+            if complaints.is_empty() {
+                let why = text.trim();
+                return Err(Failure::Other(format!(
+                    "{} failed: {why}",
+                    path_text(clang)
+                )));
+            }
+            return Ok(Made::Nothing(complaints));
+        }
+        let ir = fs::read(&ir).map_err(|e| Failure::Other(format!("{}: {e}", path_text(&ir))))?;
+        let own = Command::new(clang).arg("-print-resource-dir").output();
+        let own = own.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+        let own = own.ok().filter(|own| !own.is_empty());
+        let is_known = |file: &String| {
+            let path = Path::new(file);
+            let key = absolute(path).to_string_lossy().into_owned();
+            path.starts_with(folder.path())
+                || own.as_ref().is_some_and(|own| path.starts_with(own))
+                || sources.files.contains_key(&key)
+        };
+        let read = fs::read(&read).unwrap_or_default();
+        let read = dependencies(&String::from_utf8_lossy(&read));
+        Ok(Made::Ir {
+            ir,
+            knows_files: !read.is_empty() && read.iter().all(is_known),
+        })
+    }
 }
 
 /// The user's files, as they are and as clang gets them.
@@ -365,8 +464,78 @@ pub(crate) struct Sources {
     pub rewritten: Vec<(String, String)>,
     pub files: HashMap<String, File>,
     constants: Vec<FunctionConstant>,
+    macros: HashMap<String, i64>,
     /// Members that are called like several components of a vector.
-    members: Vec<String>,
+    members: BTreeSet<String>,
+    /// The bodies that are left out, by files, and their numbers.
+    left_out: HashMap<String, Vec<(Body, usize)>>,
+}
+
+impl Sources {
+    /// The complaints by the bodies that they are in, if each is in one that is there: in that of who asks for an
+    /// instance of a template, or in the template's.
+    #[expect(
+        clippy::type_complexity,
+        reason = "a list of pairs of a body and what is wrong in it"
+    )]
+    fn of_bodies(
+        &self,
+        complaints: &[Complaint],
+        of_callers: bool,
+    ) -> Option<Vec<((String, Body), Vec<Complaint>)>> {
+        let mut known: HashMap<&str, Vec<Body>> = HashMap::new();
+        let mut all: Vec<((String, Body), Vec<Complaint>)> = Vec::new();
+        for complaint in complaints {
+            let own = (complaint.file.clone(), complaint.line, complaint.column);
+            let mut places: Vec<&Place> = std::iter::once(&own).chain(&complaint.asked).collect();
+            if of_callers {
+                places.reverse();
+            }
+            let found = places.iter().find_map(|(path, line, column)| {
+                let (path, file) = self.files.get_key_value(path)?;
+                let bodies = known
+                    .entry(path)
+                    .or_insert_with(|| bodies::bodies(&file.text));
+                let place = (*line, file.columns.written(*line, *column).0);
+                let body = bodies.iter().find(|body| body.has(place))?;
+                let is_there = |(other, _): &(Body, usize)| other != body;
+                let is_there = self
+                    .left_out
+                    .get(path)
+                    .is_none_or(|all| all.iter().all(is_there));
+                is_there.then(|| (path.clone(), body.clone()))
+            })?;
+            match all.iter_mut().find(|(body, _)| *body == found) {
+                Some((_, complaints)) => complaints.push(complaint.clone()),
+                None => all.push((found, vec![complaint.clone()])),
+            }
+        }
+        Some(all)
+    }
+
+    fn leave_out(&mut self, file: &str, body: Body, number: usize) {
+        let all = self.left_out.entry(file.to_string()).or_default();
+        all.push((body, number));
+    }
+
+    /// Rewrites the files of which something is left out.
+    fn rewrite_rest(&mut self, request: &Request) {
+        let wanted = Wanted {
+            kernel: request.kernel,
+            constants: request.constants,
+            macros: &self.macros,
+            members: &self.members,
+        };
+        for (path, text) in &mut self.rewritten {
+            if let (Some(left_out), Some(file)) =
+                (self.left_out.get(path), self.files.get_mut(path))
+            {
+                let read = rewrite::rewrite(&file.text, &wanted, left_out);
+                *text = read.text;
+                file.columns = read.columns;
+            }
+        }
+    }
 }
 
 /// The source and what it includes of the user's, rewritten.
@@ -398,20 +567,22 @@ pub(crate) fn sources(request: &Request) -> Sources {
         members::names(&text, &mut members);
         found.push((key, name, text));
     }
-    let wanted = Wanted {
-        kernel: request.kernel,
-        constants: request.constants,
-        macros: &macros,
-        members: &members,
-    };
     let mut all = Sources {
         rewritten: Vec::new(),
         files: HashMap::new(),
         constants: Vec::new(),
-        members: members.iter().cloned().collect(),
+        macros,
+        members,
+        left_out: HashMap::new(),
+    };
+    let wanted = Wanted {
+        kernel: request.kernel,
+        constants: request.constants,
+        macros: &all.macros,
+        members: &all.members,
     };
     for (key, name, text) in found {
-        let read = rewrite::rewrite(&text, &wanted);
+        let read = rewrite::rewrite(&text, &wanted, &[]);
         all.constants.extend(read.constants);
         all.rewritten.push((key.clone(), read.text));
         let file = File {
@@ -425,7 +596,7 @@ pub(crate) fn sources(request: &Request) -> Sources {
 }
 
 /// What a vector is given for names that a class of the source has a member of.
-fn swizzles(members: &[String]) -> String {
+fn swizzles(members: &BTreeSet<String>) -> String {
     let list = members.iter().filter_map(|name| {
         let positions: Vec<String> = (members::positions(name)?.iter())
             .map(usize::to_string)
@@ -502,6 +673,7 @@ fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<
                 message: found.message,
                 within: String::new(),
                 notes: Vec::new(),
+                asked: Vec::new(),
             });
         } else if let Some(note) = note(line, ": note: ")
             && let Some(last) = all.last_mut()
@@ -542,11 +714,18 @@ impl Complaint {
     /// Takes what clang notes of it, if that says more.
     fn add(&mut self, note: Note, files: &HashMap<String, File>) {
         let is_users = files.contains_key(&note.file);
+        if is_users && asked_for(&note.message).is_some() {
+            self.asked.push((note.file.clone(), note.line, note.column));
+        }
         if !files.contains_key(&self.file) {
-            if is_users && let Some(within) = asked_for(&note.message) {
+            if is_users && note.message.starts_with("to match this ") {
+                self.notes.push(note);
+            } else if is_users && let Some(within) = asked_for(&note.message) {
                 self.within = within.to_string();
                 (self.file, self.line, self.column) = (note.file, note.line, note.column);
             }
+        } else if is_users && note.message.starts_with("to match this ") {
+            self.notes.push(note);
         } else if note.message.starts_with("candidate ") {
             if is_users {
                 if self.notes.len() < NOTED {

@@ -29,6 +29,7 @@ use invar_wgsl::{Entry, Resource};
 
 mod addresses;
 mod advice;
+mod bodies;
 mod calls;
 mod clang;
 mod declared;
@@ -45,6 +46,7 @@ mod objects;
 mod parameters;
 mod places;
 mod pointers;
+mod positions;
 mod rewrite;
 mod shares;
 mod spelling;
@@ -54,7 +56,7 @@ mod translate;
 
 pub use advice::in_metal;
 pub use clang::find as find_clang;
-use clang::{Compiled, Complaint, Failure, Request, Sources};
+use clang::{Compiled, Complaint, Failure, File, Request, Sources};
 pub use invar_wgsl::directives;
 use places::{Calls, Places};
 use shares::Named;
@@ -252,8 +254,10 @@ impl Library {
             let name = &*named.name;
             let before = module.clone();
             let translated = match function {
-                Ok(function) => {
-                    let mut function = function;
+                Ok(function) if !left_out(&function).is_empty() => {
+                    Err(self.refused(&left_out(&function), compiled, module.clone()))
+                }
+                Ok(mut function) => {
                     objects::one_place(&mut function);
                     self.kernel(
                         mem::take(&mut module),
@@ -288,6 +292,22 @@ impl Library {
             refused,
             constants: compiled.constants.iter().map(|c| c.name.clone()).collect(),
         })
+    }
+
+    /// What is wrong in bodies that were left out, and the files that this is about.
+    fn refused(
+        &self,
+        numbers: &[usize],
+        compiled: &Compiled,
+        mut module: Module,
+    ) -> (Diagnostics, Vec<Source>) {
+        let mut all = Vec::new();
+        for refusal in numbers.iter().filter_map(|n| compiled.refusals.get(*n)) {
+            let Diagnostics(found) =
+                self.diagnostics(&refusal.complaints, &refusal.files, &mut module);
+            all.extend(found);
+        }
+        (Diagnostics(all), module.sources)
     }
 
     /// The kernel of a function as the last of the module; or what is wrong with it, and the files that this is about.
@@ -458,6 +478,20 @@ impl Library {
         if let Some(file) = files.values().find(|f| f.name == self.name) {
             places::source(file, &self.name, &mut module);
         }
+        let diagnostics = self.diagnostics(&complaints, &files, &mut module);
+        Wrong {
+            sources: module.sources,
+            diagnostics,
+        }
+    }
+
+    /// What clang says of files, which the module gets.
+    fn diagnostics(
+        &self,
+        complaints: &[Complaint],
+        files: &HashMap<String, File>,
+        module: &mut Module,
+    ) -> Diagnostics {
         let span = |file: &str, line, column, module: &mut Module| {
             let location = [foreign::Location {
                 file: file.to_string(),
@@ -467,7 +501,7 @@ impl Library {
                 inlined_at: None,
             }];
             let mut calls = Calls::default();
-            Places::new(&files, &self.name, &location, &mut calls).span(0, module)
+            Places::new(files, &self.name, &location, &mut calls).span(0, module)
         };
         let mut all = Vec::new();
         for complaint in complaints {
@@ -478,8 +512,9 @@ impl Library {
                 message,
                 within,
                 notes,
+                ..
             } = complaint;
-            let at = span(&file, line, column, &mut module);
+            let at = span(file, *line, *column, module);
             let message = match at.source {
                 // Components are read by functions that the source does not name.
                 Some(id) if message.contains("'invar_") => {
@@ -492,20 +527,18 @@ impl Library {
                         (said.replace("'invar_of_", "'")).replace("'invar_to_", "'")
                     }
                 }
-                Some(_) => message,
+                Some(_) => message.clone(),
                 None => format!("{file}:{line}:{column}: {message}"),
             };
-            let mut diagnostic = Diagnostic::error(Rule::Syntax, at, message).labelled(within);
+            let mut diagnostic =
+                Diagnostic::error(Rule::Syntax, at, message).labelled(within.clone());
             for note in notes {
-                let at = span(&note.file, note.line, note.column, &mut module);
-                diagnostic = diagnostic.and(at, note.message);
+                let at = span(&note.file, note.line, note.column, module);
+                diagnostic = diagnostic.and(at, note.message.clone());
             }
             all.push(diagnostic);
         }
-        Wrong {
-            sources: module.sources,
-            diagnostics: Diagnostics(all),
-        }
+        Diagnostics(all)
     }
 }
 
@@ -524,6 +557,23 @@ fn word_at(text: &str, at: Position) -> String {
         .iter()
         .take_while(|c| is_word(c))
         .collect()
+}
+
+/// The numbers of the bodies that were left out and that a kernel comes to.
+fn left_out(function: &foreign::Function) -> Vec<usize> {
+    let calls = function.insts.iter().filter_map(|inst| match &inst.kind {
+        foreign::Kind::Call(name) if name == "invar.refused" => inst.operands.first(),
+        _other => None,
+    });
+    let mut all: Vec<usize> = calls
+        .filter_map(|number| match number {
+            foreign::Operand::Bits(_, number) => usize::try_from(*number).ok(),
+            _computed => None,
+        })
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Metal's simdgroups.

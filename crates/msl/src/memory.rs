@@ -13,6 +13,7 @@ use crate::declared::{bytes_of, declared, vector};
 use crate::fields::size;
 use crate::needed::{is_unknown, unknown};
 use crate::objects::{Root, is_handle, odd_bits, scalar_of, written_scalar};
+use crate::positions::position;
 use crate::translate::{Address, Done, Translator, Val, describe, pair};
 
 /// An object of memory.
@@ -46,34 +47,6 @@ pub(crate) struct Bound {
     pub length: Option<u32>,
     /// The type of its elements as it is written, if the kernel's own are parts of it.
     pub declared: Option<Declared>,
-}
-
-/// The operation for a position of Metal's, and whether it has three components.
-pub(crate) fn position(name: &str) -> Option<(Op, bool)> {
-    Some(match name {
-        "thread_position_in_grid" => (Op::ThreadPositionInGrid, true),
-        "thread_position_in_threadgroup" => (Op::ThreadPositionInThreadgroup, true),
-        "threadgroup_position_in_grid" => (Op::ThreadgroupPositionInGrid, true),
-        "threads_per_grid" | "grid_size" => (Op::ThreadsPerGrid, true),
-        // Of which it is the beginning.
-        "grid_origin" => (Op::ThreadPositionInGrid, true),
-        "threads_per_threadgroup" => (Op::ThreadsPerThreadgroup, true),
-        "dispatch_threads_per_threadgroup" => (Op::DispatchThreadsPerThreadgroup, true),
-        "threadgroups_per_grid" => (Op::ThreadgroupsPerGrid, true),
-        "thread_index_in_threadgroup" => (Op::ThreadIndexInThreadgroup, false),
-        "thread_index_in_simdgroup" => (Op::ThreadIndexInSimdgroup, false),
-        "thread_index_in_quadgroup" => (Op::ThreadIndexInQuadgroup, false),
-        "simdgroup_index_in_threadgroup" => (Op::SimdgroupIndexInThreadgroup, false),
-        "threads_per_simdgroup" | "thread_execution_width" => (Op::ThreadsPerSimdgroup, false),
-        "simdgroups_per_threadgroup" | "dispatch_simdgroups_per_threadgroup" => {
-            (Op::SimdgroupsPerThreadgroup, false)
-        }
-        // Of which four are one.
-        "quadgroup_index_in_threadgroup" => (Op::ThreadIndexInThreadgroup, false),
-        "quadgroups_per_threadgroup" => (Op::ThreadsPerThreadgroup, false),
-        "dispatch_quadgroups_per_threadgroup" => (Op::DispatchThreadsPerThreadgroup, false),
-        _other => return None,
-    })
 }
 
 /// At most so many names stand in a sentence.

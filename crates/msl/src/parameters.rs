@@ -4,8 +4,8 @@ use invar_ir::{Diagnostic, Rule};
 use invar_llvm::foreign::{self, DebugType, Param};
 
 use crate::declared::vector;
-use crate::memory::position;
 use crate::objects::is_handle;
+use crate::positions::{POSITIONS, position};
 use crate::translate::{Done, Translator};
 
 /// What stands for an object that the host gives, and its greatest number.
@@ -14,30 +14,6 @@ const OBJECTS: [(&str, i64); 4] = [
     ("texture", 127),
     ("sampler", 15),
     ("threadgroup", 30),
-];
-
-/// Positions, sizes and numbers of a thread.
-const PLACES: [&str; 20] = [
-    "dispatch_quadgroups_per_threadgroup",
-    "dispatch_simdgroups_per_threadgroup",
-    "dispatch_threads_per_threadgroup",
-    "grid_origin",
-    "grid_size",
-    "quadgroup_index_in_threadgroup",
-    "quadgroups_per_threadgroup",
-    "simdgroup_index_in_threadgroup",
-    "simdgroups_per_threadgroup",
-    "thread_execution_width",
-    "thread_index_in_quadgroup",
-    "thread_index_in_simdgroup",
-    "thread_index_in_threadgroup",
-    "thread_position_in_grid",
-    "thread_position_in_threadgroup",
-    "threadgroup_position_in_grid",
-    "threadgroups_per_grid",
-    "threads_per_grid",
-    "threads_per_simdgroup",
-    "threads_per_threadgroup",
 ];
 
 /// What the rewriter says of parameters.
@@ -90,12 +66,14 @@ impl Translator<'_> {
         let all = param.annotations.iter();
         let attributes = all.filter_map(|(a, _)| a.strip_prefix("msl."));
         let mut attributes = attributes.filter(|a| !OWN.contains(a) && !a.starts_with("if "));
-        let is_known = |a: &&str| PLACES.contains(a) || OBJECTS.iter().any(|(kind, _)| kind == a);
+        let is_known =
+            |a: &&str| position(a).is_some() || OBJECTS.iter().any(|(kind, _)| kind == a);
         if attributes.clone().any(|a| a == "stage_in") {
             return Err(self.refuse("the attribute [[stage_in]]"));
         }
         if let Some(unknown) = attributes.clone().find(|a| !is_known(a)) {
-            let known = OBJECTS.iter().map(|(kind, _)| *kind).chain(PLACES);
+            let places = POSITIONS.map(|(place, ..)| place);
+            let known = OBJECTS.iter().map(|(kind, _)| *kind).chain(places);
             let nearest = known
                 .map(|known| (distance(known, unknown), known))
                 .min()
@@ -104,7 +82,7 @@ impl Translator<'_> {
                 Some((_, known)) => format!("write [[{known}]]"),
                 None => format!(
                     "parameters of kernels have [[buffer(n)]] and its like, or one of {}",
-                    PLACES.join(", ")
+                    places.join(", ")
                 ),
             };
             let message = format!(
@@ -120,7 +98,7 @@ impl Translator<'_> {
             }
             _other => param.ty != foreign::Type::Pointer,
         };
-        if is_value && !is_handle(param) && !attribute.is_some_and(|a| PLACES.contains(&a)) {
+        if is_value && !is_handle(param) && !attribute.is_some_and(|a| position(a).is_some()) {
             let help = format!(
                 "write `constant T &{name}` for what the host gives, or an attribute such as [[thread_position_in_grid]]"
             );
@@ -133,7 +111,7 @@ impl Translator<'_> {
             return Err(self.against(message, help));
         }
         match attribute {
-            Some(place) if PLACES.contains(&place) => self.check_place(param, place),
+            Some(place) if position(place).is_some() => self.check_place(param, place),
             _object => match &param.debug {
                 Some(ty) if has_double(ty, 0) => {
                     let message = format!(
@@ -222,14 +200,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{PLACES, distance, position};
-
-    #[test]
-    fn every_place_has_a_value() {
-        for place in PLACES {
-            assert!(position(place).is_some(), "{place}");
-        }
-    }
+    use super::distance;
 
     #[test]
     fn distances_count_letters() {

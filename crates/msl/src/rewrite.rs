@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::bodies::{self, Body};
 use crate::clang;
 use crate::members;
 use crate::tokens::{Columns, Tokens, is_number};
@@ -61,7 +62,8 @@ pub(crate) fn macros(text: &str, all: &mut HashMap<String, i64>) {
     }
 }
 
-pub(crate) fn rewrite(text: &str, wanted: &Wanted) -> Rewritten {
+/// Rewrites a text, of which some bodies are left out: a kernel that needs one is refused by its number.
+pub(crate) fn rewrite(text: &str, wanted: &Wanted, left_out: &[(Body, usize)]) -> Rewritten {
     let mut r = Rewriter {
         t: Tokens::new(text),
         wanted,
@@ -81,6 +83,10 @@ pub(crate) fn rewrite(text: &str, wanted: &Wanted) -> Rewritten {
         r.t.put(class.close, given.collect::<String>() + "}");
     }
     r.all();
+    for (body, number) in left_out {
+        let refusal = format!("::metal::invar_refused({number});");
+        bodies::replace(&mut r.t, body, &refusal);
+    }
     let (text, columns) = r.t.finish();
     Rewritten {
         text,
@@ -1001,7 +1007,7 @@ mod tests {
             macros: &HashMap::new(),
             members: &BTreeSet::from(["rg".to_string()]),
         };
-        rewrite(text, &wanted).text
+        rewrite(text, &wanted, &[]).text
     }
 
     #[test]

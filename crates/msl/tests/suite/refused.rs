@@ -1110,3 +1110,109 @@ fn functions_that_only_address_spaces_distinguish_do_the_same() {
         assert!(kernels.is_ok(), "{functions}: {:?}", kernels.err());
     }
 }
+
+/// A body with something wrong in it is left out, and with it the kernels that come to it.
+#[test]
+fn what_is_wrong_in_a_body_refuses_the_kernels_that_come_to_it() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let params = "(device float *y [[buffer(0)]], uint i [[thread_position_in_grid]])";
+    let text = format!(
+        "#include <metal_stdlib>\nusing namespace metal;\n\
+         template <class T> T part(T x) {{ return x.missing; }}\n\
+         static float helper(float x) {{\n    return unheard_of(x);\n}}\n\
+         struct S {{ float v; float f() const device {{ return v.none; }} }};\n\
+         kernel void good{params} {{ y[i] = 2 * y[i]; }}\n\
+         kernel void own{params} {{\n    y[i] = nothing_like_it(y[i]);\n    half h = \"x\";\n}}\n\
+         kernel void calls{params} {{ y[i] = helper(y[i]); }}\n\
+         kernel void asks{params} {{ y[i] = part(y[i]); }}\n\
+         kernel void asks_too{params} {{ y[i] = part(y[i]); }}\n\
+         kernel void method(device S *s [[buffer(0)]]) {{ s[0].v = s[1].f(); }}\n\
+         kernel void unset{params} {{ float z; y[i] = z; }}\n\
+         template <class T> kernel void typed(device T *y [[buffer(0)]]) {{ y[0] = T(1).none; }}\n\
+         template [[host_name(\"typed_f\")]] kernel void typed<float>(device float *y [[buffer(0)]]);\n\
+         #define SAME(NAME) template [[host_name(\"same_\" #NAME)]] kernel void same<NAME>(device NAME *y [[buffer(0)]]);\n\
+         template <class T> kernel void same(device T *y [[buffer(0)]]) {{ y[0] = T(3); }}\n\
+         SAME(float)\n\
+         kernel void last{params} {{ if (false) {{ y[i] = helper(1); }} y[i] = 1; }}\n"
+    );
+    let library = Library {
+        name: "bodies.metal".to_string(),
+        text: text.clone(),
+        ..Library::default()
+    };
+    let all = library.kernels(None).expect("some are made");
+    let made: Vec<&str> = all.entries.iter().map(|e| &*e.name).collect();
+    assert_eq!(made, ["good", "last", "same_float"]);
+    let expected = [
+        ("own", 10, "use of undeclared identifier 'nothing_like_it'"),
+        ("calls", 5, "use of undeclared identifier 'unheard_of'"),
+        ("asks", 3, "member reference base type 'float'"),
+        ("asks_too", 3, "member reference base type 'float'"),
+        ("method", 7, "member reference base type 'float'"),
+        ("unset", 17, "variable 'z' is uninitialized"),
+        ("typed_f", 18, "member reference base type 'float'"),
+    ];
+    let refused: Vec<&str> = all.refused.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(refused, expected.map(|(name, ..)| name));
+    for (name, line, words) in expected {
+        // Also when it is asked for alone.
+        let alone = library.kernels(Some(name)).err().expect("it is refused");
+        let among = all.refused.iter().find(|(known, _)| known == name);
+        for Diagnostics(found) in [&alone, &among.expect("as before").1] {
+            let first = &found[0];
+            assert!(first.message.contains(words), "{name}: {first}");
+            assert_eq!(first.span().start.line, line, "{name}: {first}");
+        }
+    }
+    let own = library.kernels(Some("own")).err().expect("it is refused");
+    assert_eq!(own.0.len(), 2, "{own}");
+    let names = library.names().expect("they have names");
+    assert_eq!(names.len(), made.len() + refused.len());
+    for name in made {
+        assert!(library.kernels(Some(name)).is_ok(), "{name}");
+    }
+    // What is wrong outside of functions is so for all.
+    let library = Library {
+        text: text + "constant int outside = nothing_outside;\n",
+        ..library
+    };
+    let wrong = library.kernels(Some("good")).err().expect("it is refused");
+    let outside = wrong
+        .0
+        .iter()
+        .find(|d| d.message.contains("nothing_outside"));
+    assert_eq!(outside.map(|d| d.span().start.line), Some(24), "{wrong}");
+}
+
+#[test]
+fn a_source_that_ends_too_early_is_told_at_its_end() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    for (end, line, opened) in [
+        ("kernel void k(", 2, None),
+        (
+            "kernel void k(device float *y [[buffer(0)]]) {\n    if (y[0] > 1) {\n    y[0] = 1;\n}\n\n",
+            5,
+            Some(2),
+        ),
+        ("namespace n {\nvoid f() {}", 3, Some(2)),
+    ] {
+        let library = Library {
+            name: "early.metal".to_string(),
+            text: format!("#include <metal_stdlib>\n{end}"),
+            ..Library::default()
+        };
+        let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
+        let last = all.last().expect("something is told");
+        assert!(!last.message.contains("invar-msl"), "{last}");
+        assert_eq!(last.span().start.line, line, "{last}");
+        assert_eq!(last.labels[0].text, "the source ends here");
+        let noted = last.labels.get(1).map(|label| label.span.start.line);
+        assert_eq!(noted, opened, "{last}");
+    }
+}
