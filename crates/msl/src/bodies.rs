@@ -44,7 +44,7 @@ pub(crate) fn bodies(text: &str) -> Vec<Body> {
                 head = at + 1;
             }
             ";" | "}" => head = at + 1,
-            "[[" => at = t.closing(at),
+            "[[" | "(" => at = t.closing(at),
             "{" => match (opened(&t, head, at), closing(&t, at)) {
                 (Opened::Function, Some(close)) => {
                     let (begin, end) = (places[at], places[close]);
@@ -71,11 +71,17 @@ pub(crate) fn bodies(text: &str) -> Vec<Body> {
     all
 }
 
-/// Takes a body out and puts something in its place; directives in it stay, for they say what follows.
+/// Takes a body out and puts something in its place; directives in it stay, for they say what follows, but for those
+/// about loops.
 pub(crate) fn replace(t: &mut Tokens, body: &Body, with: &str) {
+    // It may be gone already.
+    if !t.now(body.open).starts_with('{') {
+        return;
+    }
     let mut at = body.open + 1;
     while at < body.close {
-        if t.word(at) == "#" && begins_line(t, at) {
+        let is_directive = t.word(at) == "#" && begins_line(t, at);
+        if is_directive && t.word(t.next(at)) != "pragma" {
             at = line_end(t, at);
         } else {
             t.blank(at, at + 1);
@@ -265,15 +271,16 @@ mod tests {
     #[test]
     fn what_branches_of_conditions_share_is_not_left_out() {
         assert!(of("#if A\nvoid f() {\n#else\nvoid g() {\n#endif\n  x;\n}\n").is_empty());
-        let text = "void f() {\n  a;\n#if A\n  if (b) { c; }\n#else\n  d;\n#endif\n}";
+        let text =
+            "void f() {\n  a;\n#if A\n  if (b) { c; }\n#else\n  d;\n#endif\n#pragma unroll\n}";
         let all = bodies(text);
         assert_eq!(all.len(), 1);
-        assert!(all[0].has((2, 3)) && all[0].has((8, 1)) && !all[0].has((1, 4)));
+        assert!(all[0].has((2, 3)) && all[0].has((9, 1)) && !all[0].has((1, 4)));
         let mut t = Tokens::new(text);
         replace(&mut t, &all[0], "no();");
         assert_eq!(
             t.finish().0,
-            "void f() { no(); \n\n#if A\n\n#else\n\n#endif\n}"
+            "void f() { no(); \n\n#if A\n\n#else\n\n#endif\n\n}"
         );
     }
 }

@@ -125,6 +125,9 @@ pub(crate) const CONSTANT: &str = "the function constant ";
 /// How the sentence about functions begins that the compiler cannot tell from each other.
 pub(crate) const OVERLOADS: &str = "address spaces alone distinguish";
 
+/// How the sentence about a specialisation begins that the compiler takes for addresses of other spaces too.
+pub(crate) const SPECIALISATION: &str = "the specialisation ";
+
 /// What a source says and where it comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Request<'a> {
@@ -684,7 +687,7 @@ fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<
     for complaint in &mut all {
         // It is asserted, of which clang says so much more.
         if complaint.message.starts_with("static assertion failed")
-            && let Some(at) = [CONSTANT, OVERLOADS]
+            && let Some(at) = [CONSTANT, OVERLOADS, SPECIALISATION]
                 .iter()
                 .find_map(|begin| complaint.message.find(begin))
         {

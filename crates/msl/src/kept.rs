@@ -1,8 +1,8 @@
 //! Translated kernels on disk: what a source becomes follows from its text and that of what it includes, from what it
 //! is compiled with, and from clang, LLVM and this reader.
 //!
-//! Only what clang read no other file for is kept. Deliberately absent: sources with something wrong, which are
-//! compiled again.
+//! Only what clang read no other file for is kept. Deliberately absent: sources with something wrong
+//! outside of the bodies of functions, which are compiled again.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! Kernels in Metal's shading language as Invar kernels, on any machine.
 //!
-//! A source is rewritten word by word as C++ (`rewrite.rs`, `members.rs`) and compiled by clang with headers of our own
-//! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]), of all
-//! kernels at once and by several threads (`shares.rs`).
+//! A source is rewritten word by word as C++ (`rewrite.rs`, `members.rs`, `specialisations.rs`) and compiled by clang
+//! with headers of our own (`clang.rs`), without the bodies of functions that something is wrong in (`bodies.rs`);
+//! LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]), of all kernels at once
+//! and by several threads (`shares.rs`).
 //! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
 //! these, `declared.rs` says what the source calls their elements, `translate.rs` has the instructions, `addresses.rs` those on addresses as numbers, `calls.rs` Metal's own functions, `lanes.rs` the elements of
 //! simdgroup matrices, `textures.rs` textures and samplers,
@@ -49,6 +50,7 @@ mod pointers;
 mod positions;
 mod rewrite;
 mod shares;
+mod specialisations;
 mod spelling;
 mod textures;
 mod tokens;
@@ -250,9 +252,12 @@ impl Library {
             places::source(file, &self.name, &mut module);
         }
         let mut calls = Calls::default();
+        // Whether each kernel comes to a body that was left out.
+        let mut is_all_wrong = asked.is_none() && !compiled.refusals.is_empty();
         let names = shares::kernels(&compiled.ir, asked, &mut |named, function| {
             let name = &*named.name;
             let before = module.clone();
+            is_all_wrong &= matches!(&function, Ok(function) if !left_out(function).is_empty());
             let translated = match function {
                 Ok(function) if !left_out(&function).is_empty() => {
                     Err(self.refused(&left_out(&function), compiled, module.clone()))
@@ -285,6 +290,15 @@ impl Library {
                 }
             }
         });
+        if is_all_wrong && !refused.is_empty() {
+            // Then so is the source as a whole, and all that is wrong is told.
+            let all: Vec<usize> = (0..compiled.refusals.len()).collect();
+            let (diagnostics, sources) = self.refused(&all, compiled, module);
+            return Err(Wrong {
+                sources,
+                diagnostics,
+            });
+        }
         Ok(Kernels {
             names: names.map_err(|why| self.wrong(unreadable(&why)))?,
             module: Module { kernels, ..module },

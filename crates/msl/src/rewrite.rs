@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::bodies::{self, Body};
 use crate::clang;
 use crate::members;
+use crate::specialisations;
 use crate::tokens::{Columns, Tokens, is_number};
 
 /// A function constant of a source.
@@ -82,6 +83,19 @@ pub(crate) fn rewrite(text: &str, wanted: &Wanted, left_out: &[(Body, usize)]) -
             .map(|name| format!("INVAR_MEMBER({name}) "));
         r.t.put(class.close, given.collect::<String>() + "}");
     }
+    for one in specialisations::lone(&r.t) {
+        let missing = match &one.missing[..] {
+            [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+            missing => missing.join(""),
+        };
+        let said = format!(
+            "{}`{}` would be taken for addresses in {missing} memory too: write it for each of device, threadgroup, \
+             constant and thread, all with the same in it",
+            clang::SPECIALISATION,
+            one.name.replace(['"', '\\', '\n'], "")
+        );
+        r.t.put(one.open, format!("{{ static_assert(false, \"{said}\");"));
+    }
     r.all();
     for (body, number) in left_out {
         let refusal = format!("::metal::invar_refused({number});");
@@ -124,6 +138,8 @@ struct Definition {
     body: String,
     branches: Vec<(u32, u32)>,
     line: usize,
+    /// The brace that opens the body of a function.
+    open: Option<usize>,
 }
 
 impl Definition {
@@ -164,6 +180,9 @@ impl Definition {
         let is_kept = |at: &usize| !is_space(r.t.word(*at));
         let is_const_word = |at: &usize| matches!(r.t.word(*at), "const" | "volatile");
         let spaces = words(begin, head_end).filter(|at| !is_kept(at));
+        let is_class = words(begin, head_end).any(|at| matches!(r.t.word(at), "struct" | "class"));
+        let open = words(head_end, end).next();
+        let open = open.filter(|at| !is_class && r.is(*at, "{"));
         let head = words(begin, head_end).filter(|at| is_kept(at) && !is_const_word(at));
         Definition {
             head: head.map(numbered).collect(),
@@ -176,6 +195,7 @@ impl Definition {
                 .text(0, words(begin, end).next().unwrap_or(begin))
                 .matches('\n')
                 .count(),
+            open,
         }
     }
 }
@@ -614,26 +634,37 @@ impl Rewriter<'_> {
         else {
             return false;
         };
+        // The first stands for both.
+        known
+            .last_mut()
+            .into_iter()
+            .for_each(|last| last.open = other.open);
         if other.body == one.body {
             self.t.blank(begin, end);
             return true;
         }
-        self.t.blank(begin, end);
-        let name = self.defined_name(begin, head_end).replace(['"', '\\'], "");
-        let first = if self.t.is_blank(begin) {
-            self.t.next(begin)
-        } else {
-            begin
+        let (at, line) = match other.open.filter(|_| other.branches == one.branches) {
+            // Only who calls it is refused.
+            Some(open) => (open, one.line),
+            None => (begin, other.line),
         };
-        self.t.put(
-            first,
-            format!(
-                "static_assert(false, \"{} the `{name}` here and that of line {}, and they do different things: give \
-                 one of them another name\");",
-                clang::OVERLOADS,
-                other.line
-            ),
+        let name = self.defined_name(begin, head_end).replace(['"', '\\'], "");
+        let said = format!(
+            "static_assert(false, \"{} the `{name}` here and that of line {line}, and they do different things: give \
+             one of them another name\");",
+            clang::OVERLOADS
         );
+        self.t.blank(begin, end);
+        if at == begin {
+            let first = if self.t.is_blank(begin) {
+                self.t.next(begin)
+            } else {
+                begin
+            };
+            self.t.put(first, said);
+        } else {
+            self.t.put(at, format!("{{ {said}"));
+        }
         true
     }
 

@@ -1052,11 +1052,12 @@ fn functions_that_only_address_spaces_distinguish_do_the_same() {
         println!("skipped: {why}");
         return;
     }
-    let of = |functions: &str| Library {
+    let of = |functions: &str, calls: &str| Library {
         name: "spaces.metal".to_string(),
         text: format!(
             "#include <metal_stdlib>\nusing namespace metal;\n{functions}\n\
-             kernel void k(device float *x [[buffer(0)]]) {{ x[0] = 1; }}\n"
+             kernel void k(device float *x [[buffer(0)]]) {{ x[0] = 1; }}\n\
+             {calls}\n"
         ),
         ..Library::default()
     };
@@ -1081,33 +1082,98 @@ fn functions_that_only_address_spaces_distinguish_do_the_same() {
             "operator+",
             5,
         ),
-        (
-            "template <typename T> struct D;\ntemplate <typename T> struct D<device T *> { enum { n = 1 }; };\n\
-             template <typename T> struct D<thread T *> { enum { n = 2 }; };",
-            "D<thread T *>",
-            5,
-        ),
     ] {
-        let Diagnostics(all) = of(functions).kernels(None).err().expect("it is refused");
+        let call = match name {
+            "f" => "f(x)",
+            "get" => "a[0].get()",
+            _operator => "(a[0] + a[1]).s",
+        };
+        let params = match name {
+            "f" => "device float *x [[buffer(0)]]",
+            _of_a => "device float *x [[buffer(0)]], device A *a [[buffer(1)]]",
+        };
+        let library = of(
+            functions,
+            &format!("kernel void calls({params}) {{ x[0] = {call}; }}"),
+        );
+        let kernels = library
+            .kernels(None)
+            .expect("who calls none of them is made");
+        assert_eq!(kernels.entries.len(), 1, "{functions}");
+        let [(refused, Diagnostics(all))] = &kernels.refused[..] else {
+            panic!("{functions}: {:?}", kernels.refused);
+        };
+        assert_eq!(refused, "calls");
         assert_eq!(
             all[0].message,
             format!(
-                "address spaces alone distinguish the `{name}` here and that of line {}, and they do different things: \
-                 give one of them another name",
-                if name == "f" { 3 } else { 4 }
+                "address spaces alone distinguish the `{name}` here and that of line {line}, and they do different \
+                 things: give one of them another name"
             ),
             "{functions}"
         );
-        assert_eq!(all[0].span().start.line, line, "{functions}");
+        let first = if name == "f" { 3 } else { 4 };
+        assert_eq!(all[0].span().start.line, first, "{functions}");
         assert_eq!(all.len(), 1, "{functions}");
     }
+    // Of classes there may be more than functions see.
+    let two = "template <typename T> struct D;\ntemplate <typename T> struct D<device T *> { enum { n = 1 }; };\n\
+               template <typename T> struct D<thread T *> { enum { n = 2 }; };";
+    let Diagnostics(all) = of(two, "").kernels(None).err().expect("it is refused");
+    let said = "address spaces alone distinguish the `D<thread T *>` here and that of line 4, and they do different things: \
+                give one of them another name";
+    assert_eq!((&*all[0].message, all[0].span().start.line), (said, 5));
+    assert_eq!(all.len(), 1);
     for functions in [
         "float f(device float *p) { return p[0]; }\nfloat f(threadgroup float *q) { return q[0]; }",
         "float f(device float *p) { return p[0]; }\nfloat f(device const float *p) { return p[1]; }",
         "#if 0\nfloat f(device float *p) { return p[0]; }\n#else\nfloat f(threadgroup float *p) { return p[1]; }\n#endif",
     ] {
-        let kernels = of(functions).kernels(None);
+        let kernels = of(functions, "").kernels(None);
         assert!(kernels.is_ok(), "{functions}: {:?}", kernels.err());
+    }
+}
+
+/// One for some spaces is taken for all, which is wrong where something else is for the others.
+#[test]
+fn specialisations_for_some_address_spaces_are_refused() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let of = |classes: &str| Library {
+        name: "lone.metal".to_string(),
+        text: format!(
+            "#include <metal_stdlib>\nusing namespace metal;\n{classes}\n\
+             kernel void plain(device float *x [[buffer(0)]]) {{ x[0] = 1; }}\n\
+             kernel void asks(device float *x [[buffer(0)]]) {{ x[0] = S<device float *>::n; }}\n"
+        ),
+        ..Library::default()
+    };
+    let for_space = |space: &str| {
+        format!("template <class T> struct S<{space} T *> {{ enum {{ n = 2 }}; }};\n")
+    };
+    let primary = "template <class T> struct S { enum { n = 1 }; };\n";
+    let all = ["device", "threadgroup", "constant", "thread"]
+        .map(for_space)
+        .concat();
+    let kernels = of(&(primary.to_string() + &for_space("device") + &for_space("threadgroup")))
+        .kernels(None)
+        .expect("one does not ask for it");
+    let [(refused, Diagnostics(errors))] = &kernels.refused[..] else {
+        panic!("{:?}", kernels.refused);
+    };
+    assert_eq!(refused, "asks");
+    assert_eq!(
+        errors[0].message,
+        "the specialisation `S<device T *>` would be taken for addresses in constant and thread memory too: write it for \
+         each of device, threadgroup, constant and thread, all with the same in it"
+    );
+    assert_eq!(errors[0].span().start.line, 4, "{errors:?}");
+    let declared = "template <class T> struct S;\n".to_string() + &for_space("device");
+    for classes in [primary.to_string() + &all, declared] {
+        let kernels = of(&classes).kernels(None).expect("kernels");
+        assert_eq!(kernels.entries.len(), 2, "{classes}: {:?}", kernels.refused);
     }
 }
 
@@ -1145,13 +1211,13 @@ fn what_is_wrong_in_a_body_refuses_the_kernels_that_come_to_it() {
     };
     let all = library.kernels(None).expect("some are made");
     let made: Vec<&str> = all.entries.iter().map(|e| &*e.name).collect();
-    assert_eq!(made, ["good", "last", "same_float"]);
+    assert_eq!(made, ["good", "same_float", "last"]);
     let expected = [
         ("own", 10, "use of undeclared identifier 'nothing_like_it'"),
         ("calls", 5, "use of undeclared identifier 'unheard_of'"),
         ("asks", 3, "member reference base type 'float'"),
         ("asks_too", 3, "member reference base type 'float'"),
-        ("method", 7, "member reference base type 'float'"),
+        ("method", 7, "member reference base type 'const float'"),
         ("unset", 17, "variable 'z' is uninitialized"),
         ("typed_f", 18, "member reference base type 'float'"),
     ];
@@ -1174,6 +1240,17 @@ fn what_is_wrong_in_a_body_refuses_the_kernels_that_come_to_it() {
     for name in made {
         assert!(library.kernels(Some(name)).is_ok(), "{name}");
     }
+    // Where nothing is made, all that is wrong is told.
+    let both = Library {
+        text: format!(
+            "#include <metal_stdlib>\nstatic float f(float x) {{ return nowhere; }}\n\
+             kernel void k{params} {{\n    y[i] = metal::nothing(f(1));\n}}\n"
+        ),
+        ..library.clone()
+    };
+    let Diagnostics(all) = both.kernels(None).err().expect("it is refused");
+    let lines: Vec<u32> = all.iter().map(|d| d.span().start.line).collect();
+    assert_eq!(lines, [2, 4]);
     // What is wrong outside of functions is so for all.
     let library = Library {
         text: text + "constant int outside = nothing_outside;\n",
@@ -1208,10 +1285,15 @@ fn a_source_that_ends_too_early_is_told_at_its_end() {
             ..Library::default()
         };
         let Diagnostics(all) = library.kernels(None).err().expect("it is refused");
-        let last = all.last().expect("something is told");
-        assert!(!last.message.contains("invar-msl"), "{last}");
+        assert!(
+            all.iter().all(|d| !d.message.contains("invar-msl")),
+            "{all:?}"
+        );
+        let last = all
+            .iter()
+            .find(|d| d.labels[0].text == "the source ends here");
+        let last = last.unwrap_or_else(|| panic!("{all:?}"));
         assert_eq!(last.span().start.line, line, "{last}");
-        assert_eq!(last.labels[0].text, "the source ends here");
         let noted = last.labels.get(1).map(|label| label.span.start.line);
         assert_eq!(noted, opened, "{last}");
     }
