@@ -98,7 +98,7 @@ impl Translator<'_> {
             }
             _other => param.ty != foreign::Type::Pointer,
         };
-        if is_value && !is_handle(param) && !attribute.is_some_and(|a| position(a).is_some()) {
+        if is_value && !is_handle(param) && attribute.is_none_or(|a| position(a).is_none()) {
             let help = format!(
                 "write `constant T &{name}` for what the host gives, or an attribute such as [[thread_position_in_grid]]"
             );
