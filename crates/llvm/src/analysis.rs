@@ -13,6 +13,7 @@ use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
 use invar_ir::{AddressSpace, ElementType, Kernel, Module, Op, ParamKind, Scalar, Type, analyse};
 
+use crate::borders::{may_be_repeated, may_begin_anywhere};
 use crate::neighbour_rows::goes_between_rows;
 use crate::object::{ALIGN, Scratch};
 use crate::options::{CompileOptions, SIMDGROUP_SIZE};
@@ -50,6 +51,10 @@ pub(crate) struct Analysis<'k> {
     pub merges: bool,
     /// It has no loops and barriers, and goes from row to row of memory.
     pub goes_between_rows: bool,
+    /// Chunks may begin with any thread of a row.
+    pub begins_anywhere: bool,
+    /// A thread may do all that it does twice.
+    pub may_be_repeated: bool,
     /// By how many bytes accesses move from one threadgroup to the next, where that is a piece of a row.
     pub pieces: HashMap<InstKey, u64>,
     /// The order in which threadgroups follow each other.
@@ -127,6 +132,8 @@ impl<'k> Analysis<'k> {
             most_twice: MOST_TWICE_IN_ALL.min(options.most_improved as usize),
             merges: !zones.are_there() && merges(kernel, &plan, shapes.full),
             goes_between_rows: goes_between_rows(kernel, &plan.affine),
+            begins_anywhere: false,
+            may_be_repeated: may_be_repeated(module, kernel),
             pieces: pieces(module, kernel, &plan, threadgroup_size, launch_order),
             launch_order,
             slots_are_variables: false,
@@ -141,6 +148,10 @@ impl<'k> Analysis<'k> {
         };
         analysis.lay_out_chunk();
         analysis.lay_out_threadgroup();
+        analysis.begins_anywhere = analysis.layout.size == 0
+            && !analysis.full_shape.linear
+            && may_begin_anywhere(kernel, &analysis.fast)
+            && may_begin_anywhere(kernel, &analysis.slow);
         analysis.slots_are_variables = analysis.is_one_chunk(analysis.full_shape)
             && analysis.layout.returned.is_none()
             && analysis.shape_without_loops() == analysis.full_shape;

@@ -26,9 +26,9 @@ use crate::value::Part;
 
 /// From the least to the greatest value, both in 64 bits, or in 128 where they may need them.
 #[derive(Clone, Copy, Debug)]
-struct Interval<'c> {
-    low: IntValue<'c>,
-    high: IntValue<'c>,
+pub(crate) struct Interval<'c> {
+    pub low: IntValue<'c>,
+    pub high: IntValue<'c>,
     /// Both are less than two to this in magnitude.
     bits: u32,
     /// The register holds the mathematical value.
@@ -69,11 +69,16 @@ struct Find<'c> {
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether the accesses of a segment that can be proved at once are in bounds for the threadgroup;
-    /// `None` if there are none.
-    pub fn guards(&mut self, insts: &'k [Inst]) -> Option<IntValue<'c>> {
+    /// `None` if there are none. Under `conditions`, of which one lets threads through that do anything, the positions of
+    /// these lie between those given then.
+    pub fn guards(
+        &mut self,
+        insts: &'k [Inst],
+        conditions: &[Value],
+    ) -> (Option<IntValue<'c>>, [Option<Interval<'c>>; 3]) {
         self.segment.proofs.clear();
         if !self.analysis.checks {
-            return None;
+            return (None, [None; 3]);
         }
         let mut find = Find {
             known: Vec::new(),
@@ -85,9 +90,78 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             proved: Vec::new(),
             alone: 0,
         };
+        let places = self.places(conditions, &mut find);
         self.find_in(insts, &mut find);
         self.segment.proofs = find.proved.into_iter().collect();
-        self.all_hold(find.conditions, &find.spans)
+        (self.all_hold(find.conditions, &find.spans), places)
+    }
+
+    /// Between which positions in the grid threads lie for which one of some conditions holds.
+    fn places(&self, conditions: &[Value], find: &mut Find<'c>) -> [Option<Interval<'c>>; 3] {
+        let mut places: Option<[Option<Interval<'c>>; 3]> = None;
+        for condition in conditions {
+            let own = self.places_by_one(*condition, find);
+            places = Some(match places {
+                None => own,
+                Some(others) => [0, 1, 2].map(|d| Some(self.around(own[d]?, others[d]?))),
+            });
+        }
+        places.unwrap_or_default()
+    }
+
+    /// The same of one condition.
+    fn places_by_one(&self, condition: Value, find: &mut Find<'c>) -> [Option<Interval<'c>>; 3] {
+        let known = find.known.len();
+        self.learn(condition, true, find);
+        let mut places = [None; 3];
+        for (value, interval) in find.known.drain(known..) {
+            let Some(dim) = self.dimension(value) else {
+                continue;
+            };
+            places[dim] = Some(places[dim].map_or(interval, |other| self.within(interval, other)));
+        }
+        places
+    }
+
+    /// The dimension of which a value is the thread's position in the grid.
+    fn dimension(&self, value: Value) -> Option<usize> {
+        match self.analysis.plan.definitions.get(&value)?.kind.as_op()? {
+            (Op::ThreadPositionInGrid, Imm::Dim(dim), _) => Some(dim as usize),
+            // What is known of it holds of what did not wrap.
+            (Op::Cast | Op::AsType, _, args) => {
+                let is_integer = self.analysis.kernel.ty(args[0]).is_integer_scalar();
+                is_integer.then(|| self.dimension(args[0]))?
+            }
+            _another => None,
+        }
+    }
+
+    /// What holds both of two intervals.
+    fn around(&self, a: Interval<'c>, b: Interval<'c>) -> Interval<'c> {
+        let [a, b] = self.same_width([a, b]);
+        Interval {
+            low: self.picked(IntPredicate::SLT, a.low, b.low),
+            high: self.picked(IntPredicate::SGT, a.high, b.high),
+            bits: a.bits.max(b.bits),
+            whole: true,
+        }
+    }
+
+    /// What two intervals have in common.
+    fn within(&self, a: Interval<'c>, b: Interval<'c>) -> Interval<'c> {
+        let [a, b] = self.same_width([a, b]);
+        Interval {
+            low: self.picked(IntPredicate::SGT, a.low, b.low),
+            high: self.picked(IntPredicate::SLT, a.high, b.high),
+            bits: a.bits.max(b.bits),
+            whole: true,
+        }
+    }
+
+    /// The one of two that a comparison of it with the other holds for.
+    fn picked(&self, how: IntPredicate, a: IntValue<'c>, b: IntValue<'c>) -> IntValue<'c> {
+        let c = self.e.compare(how, a, b);
+        self.e.select(c.into(), a.into(), b.into()).into_int_value()
     }
 
     /// Whether all conditions hold and all spans lie in their objects; `None` if there are none.
@@ -408,6 +482,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         };
         match (op, holds) {
             (Op::Lt | Op::Le | Op::Gt | Op::Ge, _) => {}
+            (Op::Ne, true) | (Op::Eq, false) => {
+                self.learn_not_zero(args, find);
+                return;
+            }
             _says_nothing => return,
         }
         let ty = self.analysis.kernel.ty(args[0]);
@@ -442,6 +520,29 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let low = pick(IntPredicate::SGT, large.low, e.add(small.low, one));
         find.known.push((args[less], Interval { high, ..small }));
         find.known.push((args[more], Interval { low, ..large }));
+    }
+
+    /// Of two values that differ, of which one is zero: the other is at least one, if it has no sign.
+    fn learn_not_zero(&self, args: &[Value], find: &mut Find<'c>) {
+        let is_unsigned = |v: Value| {
+            let scalar = self.analysis.kernel.ty(v).scalar();
+            scalar.is_some_and(Scalar::is_unsigned_integer)
+        };
+        let is_zero = |v: Value| self.analysis.constant_index(v) == Some(0);
+        let value = match args {
+            [a, b] if is_zero(*b) => *a,
+            [a, b] if is_zero(*a) => *b,
+            _another => return,
+        };
+        let conditions = find.conditions.len();
+        match self.checked(value, find, 0).filter(|_| is_unsigned(value)) {
+            Some(all) => {
+                let one = all.low.get_type().const_int(1, false);
+                let low = self.picked(IntPredicate::SGT, all.low, one);
+                find.known.push((value, Interval { low, ..all }));
+            }
+            None => find.conditions.truncate(conditions),
+        }
     }
 
     // ---- intervals ----

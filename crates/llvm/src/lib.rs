@@ -11,7 +11,8 @@
 //! - `analysis.rs` is what is known of the kernel, and changes no more: `plan.rs` finds what runs once for a
 //!   threadgroup and what for each chunk of its threads, `shapes.rs` how these are cut (`cost.rs`,
 //!   `neighbour_rows.rs`), [`invar_codegen::analysis::lanes`] how values differ over a chunk, `segments.rs` what a loop
-//!   over chunks takes and leaves, and `pieces.rs` which accesses leave their rows of memory soon;
+//!   over chunks takes and leaves, `borders.rs` where chunks may begin, and `pieces.rs` which accesses leave their rows
+//!   of memory soon;
 //! - `function.rs` is the function that is made, with what is known meanwhile (`state.rs`). Each of these needs only
 //!   those before it:
 //!   - `emit.rs` builds LLVM's instructions, and for values in registers `registers.rs`, `gather.rs`, `counting.rs`,
@@ -19,7 +20,8 @@
 //!   - values: `value.rs`, `classes.rs` (in the form of their class), `threadgroup.rs` (one for the threadgroup),
 //!     `slots.rs` and `chunk.rs`, `cells.rs` (variables and masks), `positions.rs` (where threads stand), `sums.rs`
 //!     (what integers differ by);
-//!   - accesses: `objects.rs`, `guards.rs` (bounds checks in front of loops), `places.rs` (where), `arrays.rs` (of
+//!   - accesses: `objects.rs`, `guards.rs` (bounds checks in front of loops) and `sides.rs` (what
+//!     conditions leave of a threadgroup), `places.rs` (where), `arrays.rs` (of
 //!     threads), `prefetch.rs`, `streams.rs` (stores past the caches), `windows.rs` (loads of lanes close together),
 //!     `memory.rs`;
 //!   - `instructions.rs` those without regions, with `components.rs`, `simdgroups.rs`, `simdgroup_matrices.rs`;
@@ -40,6 +42,7 @@ mod apart;
 mod arrays;
 mod atomics;
 mod blocks;
+mod borders;
 mod called;
 mod cells;
 mod chunk;
@@ -86,6 +89,7 @@ mod registers;
 mod segment;
 mod segments;
 mod shapes;
+mod sides;
 mod simdgroup_matrices;
 mod simdgroups;
 mod slots;

@@ -11,15 +11,16 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{IntValue, PhiValue, PointerValue};
 use invar_codegen::analysis::lanes::{Positions, Shape};
+use invar_ir::Inst;
 use invar_ir::inst::{InstKind, Value};
-use invar_ir::{Exit, Inst};
 
 use crate::cold_paths::ColdPath;
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
 use crate::neighbour_rows::tells_rows;
 use crate::plan::{Home, holds_masked_loop};
-use crate::segments::{Work, keeps, loops};
+use crate::segments::{Work, conditions, loops};
+use crate::sides::Side;
 use crate::state::Chunk;
 use crate::value::{Mask, Parts};
 
@@ -31,7 +32,18 @@ enum Way<'c> {
     Any,
 }
 
-/// A loop from 0 in steps.
+/// The row that a chunk is in.
+#[derive(Clone, Copy, Default)]
+struct RowOfChunks<'c> {
+    /// Where it ends, if everything in it is proved.
+    full_x: Option<IntValue<'c>>,
+    /// Where it ends, and where to go then, if that is still to be tested.
+    until: Option<(IntValue<'c>, BasicBlock<'c>)>,
+    /// Where its last full chunk begins, and whether there is one: it may reach back into the one before.
+    again: Option<(IntValue<'c>, IntValue<'c>)>,
+}
+
+/// A loop in steps.
 struct Counted<'c> {
     head: BasicBlock<'c>,
     exit: BasicBlock<'c>,
@@ -41,13 +53,23 @@ struct Counted<'c> {
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn begin(&self, end: IntValue<'c>, step: u32) -> (Counted<'c>, IntValue<'c>) {
-        let (counted, index) = self.begin_untested(step);
-        self.test((end, counted.exit), index);
+        self.begin_side(
+            Side {
+                low: self.e.i32(0),
+                high: end,
+            },
+            step,
+        )
+    }
+
+    fn begin_side(&self, side: Side<'c>, step: u32) -> (Counted<'c>, IntValue<'c>) {
+        let (counted, index) = self.begin_untested(side.low, step);
+        self.test((side.high, counted.exit), index);
         (counted, index)
     }
 
     /// Begins a loop in which whether there is more to do is still to be tested.
-    fn begin_untested(&self, step: u32) -> (Counted<'c>, IntValue<'c>) {
+    fn begin_untested(&self, low: IntValue<'c>, step: u32) -> (Counted<'c>, IntValue<'c>) {
         let e = &self.e;
         let before = e.here();
         let head = e.block("chunks");
@@ -56,7 +78,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         e.go(head);
         let ty = e.context.i32_type();
         let phi = e.builder.build_phi(ty, "").expect(BUILT);
-        phi.add_incoming(&[(&e.i32(0), before)]);
+        phi.add_incoming(&[(&low, before)]);
         let counted = Counted {
             head,
             exit,
@@ -103,9 +125,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.segment.of_first_threads = limit.is_some();
         self.shape = self.analysis.segment_shape(work, limit.is_some());
         let shape = self.shape;
-        let proved = match work {
-            Work::Run(insts) => self.guards(insts),
-            Work::Assign(_) => None,
+        let under = match work {
+            Work::Run(insts) if self.analysis.begins_anywhere && limit.is_none() => {
+                self.conditions(insts)
+            }
+            Work::Run(_) | Work::Assign(_) => None,
+        };
+        let (proved, places) = match work {
+            Work::Run(insts) => self.guards(insts, &under.unwrap_or_default()),
+            Work::Assign(_) => (None, [None; 3]),
         };
         let e = &self.e;
         let limited = |all: IntValue<'c>| limit.map_or(all, |limit| e.smaller(limit, all));
@@ -138,42 +166,65 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let full = in_row.map_or(full, |fits| e.and(full, fits));
             let memory = self.memory_of(index, part);
             let full = proved.map_or(full, |p| e.and(full, p));
-            self.emit_full_and_masked(work, full, None, None, at, number, memory, in_row.is_some());
+            let row_of = RowOfChunks::default();
+            self.emit_full_and_masked(work, full, row_of, at, number, memory, in_row.is_some());
             if let Some((counted, _)) = counted {
                 self.finish(&counted);
             }
             self.shape = self.analysis.full_shape;
             return;
         }
-        let [sx, sy, sz] = self.group.size;
+        let [sx, sy, _] = self.group.size;
         let span_x = shape.along * shape.width;
+        let sides = self.sides(places, proved);
+        // Chunks reach back only where conditions leave threads out, whom masked code would be for.
+        let reaches_back = self.analysis.may_be_repeated && sides.iter().any(Option::is_some);
+        let [of_x, of_y, of_z] = [0, 1, 2].map(|dim| {
+            sides[dim].unwrap_or(Side {
+                low: zero,
+                high: self.group.size[dim],
+            })
+        });
         // Where nothing is proved, no chunk is full: one comparison tells both.
-        let full_x = proved.map_or(sx, |proved| {
-            e.select(proved.into(), sx.into(), zero.into())
+        let full_x = proved.map_or(of_x.high, |proved| {
+            e.select(proved.into(), of_x.high.into(), zero.into())
                 .into_int_value()
         });
-        let planes = (!self.analysis.spans(2, 1)).then(|| self.begin(sz, 1));
-        let rows = (!self.analysis.spans(1, shape.rows)).then(|| self.begin(sy, shape.rows));
+        let planes = (!self.analysis.spans(2, 1)).then(|| self.begin_side(of_z, 1));
+        let rows = (!self.analysis.spans(1, shape.rows)).then(|| {
+            let (counted, y) = self.begin_side(of_y, shape.rows);
+            let y = if reaches_back {
+                self.back(y, of_y, shape.rows)
+            } else {
+                y
+            };
+            (counted, y)
+        });
         // A full chunk is one more: only where one is not full it is asked whether the row has ended.
         let late = self.analysis.has_fast() && limit.is_none() && matches!(work, Work::Run(_));
         let columns = (!is_one(0, span_x)).then(|| {
             if late {
-                self.begin_untested(span_x)
+                self.begin_untested(of_x.low, span_x)
             } else {
                 self.begin(limited(sx), span_x)
             }
         });
-        let until = (columns.as_ref().filter(|_| late)).map(|(counted, _)| (sx, counted.exit));
+        let until =
+            (columns.as_ref().filter(|_| late)).map(|(counted, _)| (of_x.high, counted.exit));
         let e = &self.e;
         let [z, y, x] = [&planes, &rows, &columns].map(|c| c.as_ref().map_or(zero, |c| c.1));
         let row = e.add(e.mul(z, sy), y);
         let number = e.add(e.mul(row, sx), x);
         let span = e.i32(span_x);
         let mut full = e.compare(IntPredicate::ULE, e.add(x, span), full_x);
+        let last_x = e.sub(full_x, span);
+        let mut again = e.compare(IntPredicate::SGE, last_x, of_x.low);
         if shape.rows > 1 {
             let last = e.add(y, e.i32(shape.rows));
-            full = e.and(full, e.compare(IntPredicate::ULE, last, sy));
+            let fits = e.compare(IntPredicate::ULE, last, of_y.high);
+            (full, again) = (e.and(full, fits), e.and(again, fits));
         }
+        let again = (reaches_back && until.is_some()).then_some((last_x, again));
         let up = |n: IntValue<'c>, by: u32| {
             let by = e.i32(by);
             e.divide(e.add(n, e.sub(by, e.i32(1))), by)
@@ -188,8 +239,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         } else {
             [self.launch.chunks; 2]
         };
-        let full_x = Some(full_x);
-        self.emit_full_and_masked(work, full, full_x, until, [x, y, z], number, memory, false);
+        let row_of = RowOfChunks {
+            full_x: Some(full_x),
+            until,
+            again,
+        };
+        self.emit_full_and_masked(work, full, row_of, [x, y, z], number, memory, false);
         for counted in [columns, rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
@@ -219,35 +274,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             return None;
         }
         let mut limit: Option<IntValue<'c>> = None;
-        for (i, inst) in insts.iter().enumerate() {
-            // Nothing is to be done for what ends all threads.
-            let ends = i + 1 == insts.len() && matches!(inst.kind, InstKind::Return);
-            if ends || self.analysis.plan.is_hoisted(inst) {
-                continue;
-            }
-            let is_kept =
-                |v: &Value| matches!(self.analysis.plan.home(*v), Home::Slot | Home::Threadgroup);
-            if inst.results.iter().any(is_kept) {
-                return None;
-            }
-            let InstKind::If {
-                condition,
-                then,
-                otherwise,
-            } = &inst.kind
-            else {
-                let yields = inst.kind.exit() == Some(Exit::Yield);
-                let computes = inst.kind.is_removable() && inst.kind.is_of_one_thread();
-                if !computes && !yields {
-                    return None;
-                }
-                continue;
-            };
-            let trivial = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
-            if !trivial || then.exits().any() || keeps(then, &is_kept) {
-                return None;
-            }
-            let own = self.first_threads(*condition)?;
+        for condition in self.conditions(insts)? {
+            let own = self.first_threads(condition)?;
             limit = Some(limit.map_or(own, |l| {
                 let more = self.e.compare(IntPredicate::UGT, l, own);
                 self.e
@@ -259,19 +287,23 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     /// Makes a chunk's code for full chunks in which everything is proved, and for any; before that, where
-    /// its row ends, if that is still to be tested. `full_x` is where rows end in which everything is proved.
+    /// its row ends, if that is still to be tested.
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
     fn emit_full_and_masked(
         &mut self,
         work: Work<'_, 'k>,
         full: IntValue<'c>,
-        full_x: Option<IntValue<'c>>,
-        until: Option<(IntValue<'c>, BasicBlock<'c>)>,
+        row_of: RowOfChunks<'c>,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
         memory: [PointerValue<'c>; 2],
         anywhere: bool,
     ) {
+        let RowOfChunks {
+            full_x,
+            mut until,
+            again,
+        } = row_of;
         let e = &self.e;
         let end = e.block("chunk.end");
         let of_full = if self.shape.linear {
@@ -294,8 +326,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         };
         if with_fast {
             let fast = e.block("chunk.full");
-            self.e.branch_mostly(full, fast, slow);
-            self.e.go(fast);
+            let again = again.filter(|_| self.segment.handover.is_none());
+            let (mut at, mut number) = (at, number);
+            if let (Some(again), Some(row)) = (again, until.take_if(|_| again.is_some())) {
+                let x = self.or_again((full, fast, slow), again, row, at[0]);
+                number = self.e.add(self.e.sub(number, at[0]), x);
+                at[0] = x;
+            } else {
+                self.e.branch_mostly(full, fast, slow);
+                self.e.go(fast);
+            }
             self.emit_chunk(
                 work,
                 Way::Full(Some(slow)),
@@ -344,6 +384,46 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         self.e.tables.set_apart(false);
         self.e.go(end);
+    }
+
+    /// Goes to where code for full chunks begins, also with the last chunk that is full instead of one that is not; gives
+    /// the place of either there. Where the row ends is tested before.
+    fn or_again(
+        &self,
+        (full, fast, slow): (IntValue<'c>, BasicBlock<'c>, BasicBlock<'c>),
+        (last, may): (IntValue<'c>, IntValue<'c>),
+        row: (IntValue<'c>, BasicBlock<'c>),
+        x: IntValue<'c>,
+    ) -> IntValue<'c> {
+        let e = &self.e;
+        let (first, short) = (e.here(), e.block("chunk.short"));
+        e.branch_mostly(full, fast, short);
+        e.go(short);
+        self.test(row, x);
+        let second = e.here();
+        e.branch_if(may, fast, slow);
+        e.go(fast);
+        let phi = e.builder.build_phi(x.get_type(), "").expect(BUILT);
+        phi.add_incoming(&[(&x, first), (&last, second)]);
+        phi.as_basic_value().into_int_value()
+    }
+
+    /// The row in which a block of rows begins, which may reach back where it is the last and would not be full.
+    fn back(&self, y: IntValue<'c>, side: Side<'c>, rows: u32) -> IntValue<'c> {
+        let e = &self.e;
+        let last = e.sub(side.high, e.i32(rows));
+        let beyond = e.compare(IntPredicate::SGT, y, last);
+        let is_there = e.compare(IntPredicate::SGE, last, side.low);
+        let back = e.and(beyond, is_there);
+        e.select(back.into(), last.into(), y.into())
+            .into_int_value()
+    }
+
+    /// The conditions under which all stands that a segment does.
+    fn conditions(&self, insts: &'k [Inst]) -> Option<Vec<Value>> {
+        let plan = &self.analysis.plan;
+        let is_kept = |v: &Value| matches!(plan.home(*v), Home::Slot | Home::Threadgroup);
+        conditions(insts, |inst| plan.is_hoisted(inst), is_kept)
     }
 
     /// The values that a segment takes from slots, and those that it leaves there, where slots are

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use invar_codegen::analysis::lanes::{Class, Shape};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
-use invar_ir::{AddressSpace, Inst};
+use invar_ir::{AddressSpace, Exit, Inst};
 
 use crate::analysis::Analysis;
 use crate::plan::{Home, InstKey};
@@ -153,4 +153,43 @@ pub(crate) fn keeps(region: &Region, is: &dyn Fn(&Value) -> bool) -> bool {
         || region.insts.iter().any(|inst| {
             inst.results.iter().any(is) || inst.kind.regions().iter().any(|r| keeps(r, is))
         })
+}
+
+/// The conditions under which all stands that instructions do, beside computing values that nothing behind them takes;
+/// `None` if anything stands under none. `is_hoisted`: done elsewhere.
+pub(crate) fn conditions(
+    insts: &[Inst],
+    is_hoisted: impl Fn(&Inst) -> bool,
+    is_kept: impl Fn(&Value) -> bool,
+) -> Option<Vec<Value>> {
+    let mut conditions = Vec::new();
+    for (i, inst) in insts.iter().enumerate() {
+        // Nothing is to be done for what ends all threads.
+        let ends = i + 1 == insts.len() && matches!(inst.kind, InstKind::Return);
+        if ends || is_hoisted(inst) {
+            continue;
+        }
+        if inst.results.iter().any(&is_kept) {
+            return None;
+        }
+        let InstKind::If {
+            condition,
+            then,
+            otherwise,
+        } = &inst.kind
+        else {
+            let yields = inst.kind.exit() == Some(Exit::Yield);
+            let computes = inst.kind.is_removable() && inst.kind.is_of_one_thread();
+            if !computes && !yields {
+                return None;
+            }
+            continue;
+        };
+        let trivial = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+        if !trivial || then.exits().any() || keeps(then, &is_kept) {
+            return None;
+        }
+        conditions.push(*condition);
+    }
+    Some(conditions)
 }
