@@ -250,7 +250,9 @@ fn generate<T>(
 ) -> Result<(T, KernelInfo), Diagnostics> {
     let _making = Making::begin();
     library::load().map_err(|e| refuse(Span::NONE, e))?;
-    let module = prepare(module, kernel)?;
+    // Where nothing is checked, what was proved is of the kernel for threadgroups of any size.
+    let size = options.threadgroup_size.filter(|_| options.checks);
+    let module = prepare(module, kernel, size)?;
     let kernel = &module.kernels[0];
     let simdgroup_size = kernel.simdgroup_size.unwrap_or(SIMDGROUP_SIZE);
     if kernel.tells_simdgroups() && simdgroup_size != SIMDGROUP_SIZE {
@@ -337,10 +339,11 @@ pub(crate) const PASSES: &str = "globaldce,function(\
 /// As [`compile`], of what no code can be made of.
 pub fn lowered(module: &Verified, kernel: &str) -> Result<Verified, Diagnostics> {
     // Where it was written nobody asks.
-    verify(prepare(module, kernel)?.without_spans())
+    verify(prepare(module, kernel, None)?.without_spans())
 }
 
-fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
+/// `size` is that of threadgroups, where the dispatch says it and not the kernel.
+fn prepare(module: &Verified, kernel: &str, size: Option<[u32; 3]>) -> Result<Module, Diagnostics> {
     let Some(found) = module.kernel(kernel) else {
         return Err(Diagnostics(vec![Diagnostic::error(
             Rule::UndefinedName,
@@ -354,8 +357,10 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         let error = Diagnostic::error(Rule::UnsupportedFeature, param.span, message);
         return Err(Diagnostics(vec![error]));
     }
+    let mut own = found.clone();
+    own.threadgroup_size = own.threadgroup_size.or(size);
     let one = Module {
-        kernels: vec![found.clone()],
+        kernels: vec![own],
         sources: Vec::new(),
         calls: Vec::new(),
         structs: module.structs.clone(),

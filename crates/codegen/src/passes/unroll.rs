@@ -1,9 +1,23 @@
 //! Unrolling: a `for` of a few rounds, known at compile time, whose body is small and leaves only by
 //! its end, becomes its rounds one after another. The index is a constant in each.
+//!
+//! So does a `loop` whose counter goes another way, by halves mostly, and which ends where a comparison of it says so:
+//!
+//! ```text
+//! loop carry(k, ..) { if k > 0 {} else { break .. } .. yield k >> 1, .. }
+//! loop carry(k, ..) { if k > 0 { .. continue k >> 1, .. } break .. }
+//! ```
+//!
+//! For the steps of reductions, scans and sorts in threadgroup memory, of which `trees` and the CPU compiler know more
+//! where each says how many threads make it.
 
 use std::collections::HashMap;
 
+use invar_ir::ops::Meaning;
+use invar_ir::ops::evaluate::evaluate;
 use invar_ir::{Const, Inst, InstKind, Kernel, Region, Type, Value, ValueInfo};
+
+use crate::tuning::UNROLLED_HALVES;
 
 use super::PassOptions;
 use super::common::{
@@ -24,6 +38,9 @@ pub(super) fn run(kernel: &mut Kernel, options: &PassOptions) {
     kernel.body = body;
 }
 
+/// Values that are constants in a round.
+type Known = HashMap<Value, Const>;
+
 struct Unroll<'a> {
     constants: HashMap<Value, Const>,
     values: Vec<ValueInfo>,
@@ -39,9 +56,12 @@ impl Unroll<'_> {
             for inner in inst.kind.regions_mut() {
                 self.region(inner);
             }
-            match self.rounds(&inst) {
-                Some(rounds) => self.unroll(inst, &rounds, &mut region.insts),
-                None => region.insts.push(inst),
+            if let Some(rounds) = self.rounds(&inst) {
+                self.unroll(inst, &rounds, &mut region.insts);
+            } else if let Some((parts, rounds)) = self.rounds_by_halves(&inst) {
+                self.unroll_by_halves(&inst, &parts, &rounds, &mut region.insts);
+            } else {
+                region.insts.push(inst);
             }
         }
     }
@@ -81,6 +101,120 @@ impl Unroll<'_> {
         (rounds.len() * count(body) <= self.options.unroll_instructions).then_some(rounds)
     }
 
+    /// The constants that a `loop` begins each of its rounds with, and that in which it ends, if there are few and the
+    /// body is small.
+    fn rounds_by_halves(&self, inst: &Inst) -> Option<(Parts, Vec<Known>)> {
+        let InstKind::Loop { init, body, .. } = &inst.kind else {
+            return None;
+        };
+        let parts = Parts::of(body)?;
+        let of_init =
+            |(param, value): (&Value, &Value)| Some((*param, *self.constants.get(value)?));
+        let mut known: Known = body.params.iter().zip(init).filter_map(of_init).collect();
+        let size = count(&parts.round);
+        let mut rounds = Vec::new();
+        loop {
+            rounds.push(known.clone());
+            if rounds.len() > UNROLLED_HALVES as usize + 1
+                || rounds.len() * size > self.options.unroll_instructions
+            {
+                return None;
+            }
+            let mut all = known;
+            let (head, behind) = parts.round.insts.split_at(parts.before);
+            self.evaluate(head, &mut all);
+            let condition = self.known(parts.condition, &all)?;
+            if (condition.bits != 0) != parts.goes_on {
+                return Some((parts, rounds));
+            }
+            self.evaluate(behind, &mut all);
+            let next = body.params.iter().zip(yielded(&parts.round)?);
+            let next = next.filter_map(|(p, v)| Some((*p, self.known(*v, &all)?)));
+            known = next.collect();
+        }
+    }
+
+    fn known(&self, value: Value, known: &Known) -> Option<Const> {
+        known
+            .get(&value)
+            .or_else(|| self.constants.get(&value))
+            .copied()
+    }
+
+    /// Adds what instructions compute of what is known.
+    fn evaluate(&self, insts: &[Inst], known: &mut Known) {
+        let ty = |value: Value| self.values[value.0 as usize].ty;
+        for inst in insts {
+            let constant = match &inst.kind {
+                InstKind::Const(constant) => Some(*constant),
+                InstKind::Op { op, imm, args } if matches!(op.row().meaning, Meaning::Eval(_)) => {
+                    let args_known: Option<Vec<[u64; 1]>> = args
+                        .iter()
+                        .map(|v| Some([self.known(*v, known)?.bits]))
+                        .collect();
+                    let columns = args_known.filter(|all| !all.is_empty());
+                    columns.and_then(|columns| {
+                        let columns: Vec<&[u64]> = columns.iter().map(|c| &c[..]).collect();
+                        let types: Vec<Type> = args.iter().map(|v| ty(*v)).collect();
+                        let bits = evaluate(*op, *imm, &types, &columns).ok()?;
+                        let Type::Scalar(scalar) = ty(inst.results[0]) else {
+                            return None;
+                        };
+                        Some(Const {
+                            scalar,
+                            bits: bits[0][0],
+                        })
+                    })
+                }
+                _another => None,
+            };
+            if let Some(constant) = constant {
+                known.insert(inst.results[0], constant);
+            }
+        }
+    }
+
+    fn unroll_by_halves(
+        &mut self,
+        inst: &Inst,
+        parts: &Parts,
+        rounds: &[Known],
+        out: &mut Vec<Inst>,
+    ) {
+        let InstKind::Loop { init, body, .. } = &inst.kind else {
+            return;
+        };
+        let mut carried: Vec<Value> = init.to_vec();
+        for (n, known) in rounds.iter().enumerate() {
+            for (param, value) in body.params.iter().zip(&mut carried) {
+                if let Some(constant) = known.get(param) {
+                    *value = push_const(&mut self.values, out, *constant, inst.span);
+                    self.constants.insert(*value, *constant);
+                }
+            }
+            let mut map: Map = body
+                .params
+                .iter()
+                .copied()
+                .zip(carried.iter().copied())
+                .collect();
+            let is_last = n + 1 == rounds.len();
+            let mut region = if is_last {
+                parts.last.clone()
+            } else {
+                parts.round.clone()
+            };
+            substitute_region(&self.map, &mut region);
+            let mut copy = clone_region(&mut self.values, &region, &mut map);
+            carried = yielded(&copy).map(<[Value]>::to_vec).unwrap_or_default();
+            copy.insts.pop();
+            out.append(&mut copy.insts);
+        }
+        for (result, value) in inst.results.iter().zip(carried) {
+            self.map.insert(*result, resolve(&self.map, value));
+        }
+    }
+
     fn unroll(&mut self, inst: Inst, rounds: &[Const], out: &mut Vec<Inst>) {
         let InstKind::For { init, body, .. } = inst.kind else {
             return;
@@ -107,6 +241,83 @@ impl Unroll<'_> {
         for (result, value) in inst.results.iter().zip(carried) {
             self.map.insert(*result, resolve(&self.map, value));
         }
+    }
+}
+
+/// A `loop` that ends where a condition says so, which is all that is computed before.
+struct Parts {
+    /// What a round comes to, and what it gives the next.
+    round: Region,
+    /// What the last comes to where the loop ends, and the results.
+    last: Region,
+    /// What computes the condition.
+    before: usize,
+    condition: Value,
+    /// Whether the loop goes on where it holds.
+    goes_on: bool,
+}
+
+impl Parts {
+    fn of(body: &Region) -> Option<Parts> {
+        let before = body.insts.iter().position(|i| !i.kind.is_speculatable())?;
+        let (head, rest) = body.insts.split_at(before);
+        let (choice, behind) = rest.split_first()?;
+        let InstKind::If {
+            condition,
+            then,
+            otherwise,
+        } = &choice.kind
+        else {
+            return None;
+        };
+        let is_nothing = |side: &Region| matches!(&side.insts[..], [only] if matches!(&only.kind, InstKind::Yield(values) if values.is_empty()));
+        let (goes_on, side) = match (is_nothing(then), is_nothing(otherwise)) {
+            (true, false) => (true, otherwise),
+            (false, true) => (false, then),
+            _both => return None,
+        };
+        let ends = |insts: &[Inst]| {
+            let (end, own) = insts.split_last()?;
+            let only_computes = own.iter().all(|inst| inst.kind.is_speculatable());
+            let values = match &end.kind {
+                InstKind::Break(values) if only_computes => values.clone(),
+                _goes_on => return None,
+            };
+            Some((own.to_vec(), values))
+        };
+        let goes = |insts: &[Inst]| {
+            let (end, own) = insts.split_last()?;
+            let (InstKind::Yield(values) | InstKind::Continue(values)) = &end.kind else {
+                return None;
+            };
+            Some((own.to_vec(), values.clone()))
+        };
+        // The side leaves, and what is behind goes on, or the other way around.
+        let (leaving, going, goes_on) = match ends(&side.insts) {
+            Some(leaving) => (leaving, goes(behind)?, goes_on),
+            None => (ends(behind)?, goes(&side.insts)?, !goes_on),
+        };
+        let region = |(own, values): (Vec<Inst>, _)| {
+            let mut insts = [head, &own[..]].concat();
+            let span = choice.span;
+            insts.push(Inst {
+                kind: InstKind::Yield(values),
+                results: Default::default(),
+                span,
+            });
+            Region {
+                params: body.params.clone(),
+                insts,
+            }
+        };
+        let parts = Parts {
+            round: region(going),
+            last: region(leaving),
+            before,
+            condition: *condition,
+            goes_on,
+        };
+        (!leaves(&parts.round)).then_some(parts)
     }
 }
 
