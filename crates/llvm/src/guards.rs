@@ -512,12 +512,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let e = &self.e;
         let ty = small.low.get_type();
         let one = ty.const_int(u64::from(strict), false);
-        let pick = |how, a: IntValue<'c>, b: IntValue<'c>| {
-            let c = e.compare(how, a, b);
-            e.select(c.into(), a.into(), b.into()).into_int_value()
-        };
-        let high = pick(IntPredicate::SLT, small.high, e.sub(large.high, one));
-        let low = pick(IntPredicate::SGT, large.low, e.add(small.low, one));
+        let high = self.picked(IntPredicate::SLT, small.high, e.sub(large.high, one));
+        let low = self.picked(IntPredicate::SGT, large.low, e.add(small.low, one));
         find.known.push((args[less], Interval { high, ..small }));
         find.known.push((args[more], Interval { low, ..large }));
     }
@@ -938,11 +934,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         find: &mut Find<'c>,
         depth: u32,
     ) -> Option<Interval<'c>> {
-        let e = &self.e;
-        let pick = |how, a: IntValue<'c>, b: IntValue<'c>| {
-            let c = e.compare(how, a, b);
-            e.select(c.into(), a.into(), b.into()).into_int_value()
-        };
         match op {
             Op::Add | Op::Sub | Op::Mul => {
                 let a = self.interval(args[0], find, depth)?;
@@ -997,8 +988,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     IntPredicate::SGT
                 };
                 Some(Interval {
-                    low: pick(how, a.low, b.low),
-                    high: pick(how, a.high, b.high),
+                    low: self.picked(how, a.low, b.low),
+                    high: self.picked(how, a.high, b.high),
                     bits,
                     whole: true,
                 })
@@ -1016,8 +1007,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let (bits, whole) = (a.bits.max(b.bits), a.whole && b.whole);
                 let [a, b] = self.same_width([a, b]);
                 Some(Interval {
-                    low: pick(IntPredicate::SLT, a.low, b.low),
-                    high: pick(IntPredicate::SGT, a.high, b.high),
+                    low: self.picked(IntPredicate::SLT, a.low, b.low),
+                    high: self.picked(IntPredicate::SGT, a.high, b.high),
                     bits,
                     whole,
                 })
