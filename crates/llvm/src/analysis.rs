@@ -3,7 +3,7 @@
 //!
 //! Nothing changes it once it is made: code is made from it, and never tells it anything.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use invar_codegen::analysis::distances::Distances;
 use invar_codegen::analysis::lanes::{Class, Classes, Shape};
@@ -11,9 +11,12 @@ use invar_codegen::analysis::order::{self, LaunchOrder};
 use invar_ir::inst::{InstKind, Value};
 use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
-use invar_ir::{AddressSpace, ElementType, Kernel, Module, Op, ParamKind, Scalar, Type, analyse};
+use invar_ir::{
+    AddressSpace, ElementType, Inst, Kernel, Module, Op, ParamKind, Scalar, Type, analyse,
+};
 
 use crate::borders::{may_be_repeated, may_begin_anywhere};
+use crate::bounded::always_in_bounds;
 use crate::neighbour_rows::goes_between_rows;
 use crate::object::{ALIGN, Scratch};
 use crate::options::{CompileOptions, SIMDGROUP_SIZE};
@@ -43,6 +46,8 @@ pub(crate) struct Analysis<'k> {
     /// Classes in pieces of any chunk.
     pub slow: Classes,
     pub checks: bool,
+    /// Accesses that are in bounds in whatever chunk.
+    bounded: HashSet<InstKey>,
     /// [`MOST_EDGES`], or less in tests.
     pub most_edges: u32,
     /// [`MOST_TWICE_IN_ALL`], or less in tests.
@@ -128,6 +133,7 @@ impl<'k> Analysis<'k> {
             distances: shapes.distances,
             slow: shapes.slow_classes,
             checks: options.checks,
+            bounded: always_in_bounds(module, kernel, &plan, threadgroup_size),
             most_edges: MOST_EDGES.min(options.most_improved),
             most_twice: MOST_TWICE_IN_ALL.min(options.most_improved as usize),
             merges: !zones.are_there() && merges(kernel, &plan, shapes.full),
@@ -355,6 +361,11 @@ impl<'k> Analysis<'k> {
     /// Whether full chunks have code of their own. Threads that have returned need the mask.
     pub fn has_fast(&self) -> bool {
         self.layout.returned.is_none()
+    }
+
+    /// Whether an access is in bounds in whatever chunk, for the threads that come to it.
+    pub fn always_in_bounds(&self, inst: &Inst) -> bool {
+        !self.checks || self.bounded.contains(&std::ptr::from_ref(inst))
     }
 
     /// An index that is a constant.

@@ -161,11 +161,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Whether an access is known to be in bounds here, and then for which lanes.
     pub fn proved(&self, inst: &Inst) -> Option<Proof> {
-        // What is hoisted is made for threads that may never come to it.
-        if !self.analysis.checks && !self.analysis.plan.is_hoisted(inst) {
-            return Some(Proof::Active);
-        }
         let fast = self.chunk.as_ref().is_some_and(|c| c.fast);
-        self.proof(inst).filter(|_| fast)
+        self.proof(inst).filter(|_| fast).or_else(|| {
+            let always = self.analysis.always_in_bounds(inst);
+            // What is hoisted is made for threads that may never come to it.
+            (always && !self.analysis.plan.is_hoisted(inst)).then_some(Proof::Active)
+        })
     }
 }

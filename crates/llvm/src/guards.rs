@@ -332,7 +332,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn access(&self, inst: &'k Inst, place: &Place, find: &mut Find<'c>) {
         let of_block = self.analysis.plan.bits_of_block(inst);
         let many = find.alone >= MOST_GUARDED_ACCESSES || find.proved.len() >= MOST_GUARDED_IN_ALL;
-        if many || self.analysis.plan.is_hoisted(inst) {
+        let is_known = find.depth > 0 && self.analysis.always_in_bounds(inst);
+        if many || is_known || self.analysis.plan.is_hoisted(inst) {
             return;
         }
         let object = &self.launch.objects[&place.memory];

@@ -43,6 +43,7 @@ mod arrays;
 mod atomics;
 mod blocks;
 mod borders;
+mod bounded;
 mod called;
 mod cells;
 mod chunk;

@@ -123,7 +123,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Work::Assign(_) => None,
         };
         self.segment.of_first_threads = limit.is_some();
-        self.shape = self.analysis.segment_shape(work, limit.is_some());
+        let known = limit.and_then(|n| n.get_zero_extended_constant());
+        let known = known.and_then(|n| u32::try_from(n).ok());
+        self.shape = (self.analysis).segment_shape(work, limit.is_some(), known);
         let shape = self.shape;
         let under = match work {
             Work::Run(insts) if self.analysis.begins_anywhere && limit.is_none() => {
@@ -361,7 +363,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             (true, false) => Positions::InRow,
             (false, _) => Positions::Rows,
         };
-        let (full, piece) = (self.shape, self.analysis.piece_shape(work));
+        let (full, piece) = (self.shape, self.analysis.piece_shape(work, self.shape));
         if piece == full {
             self.emit_chunk(work, Way::Any, positions, at, number, memory, end);
         } else {

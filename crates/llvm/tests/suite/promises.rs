@@ -896,3 +896,43 @@ fn o4_what_lies_side_by_side_is_stored_before_a_release_between() {
     assert!(before.contains("store <4 x i32>"), "{text}");
     assert!(behind.contains("store <4 x i32>"), "{text}");
 }
+
+#[test]
+fn arrays_as_large_as_a_threadgroup_need_no_check_in_any_chunk() {
+    // Blocks for vectors of which some lanes may be out of bounds.
+    let edges = |elements: u32| {
+        let text = format!(
+            "
+            kernel @halves(%y: device write u32) threadgroup(64) {{
+                %s = alloc threadgroup u32[{elements}]
+                %t = thread_index_in_threadgroup
+                store %s[%t], %t
+                barrier threadgroup [threadgroup]
+                %half = const u32 32
+                %low = lt %t, %half
+                if %low {{
+                    %other = add %t, %half
+                    %a = load %s[%t]
+                    %b = load %s[%other]
+                    %sum = add %a, %b
+                    store %s[%t], %sum
+                }}
+                barrier threadgroup [threadgroup]
+                %zero = const u32 0
+                %first = eq %t, %zero
+                if %first {{
+                    %all = load %s[%half]
+                    store %y[%zero], %all
+                }}
+            }}"
+        );
+        let options = CompileOptions {
+            target: Target::X86V3,
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(&text), "halves", &options, Text::Llvm).expect("it compiles");
+        text.lines().filter(|line| line.starts_with("edge")).count()
+    };
+    assert_eq!(edges(64), 0);
+    assert!(edges(63) > 0);
+}
