@@ -796,6 +796,10 @@ pub struct Vocabulary {
     pub factors: Vec<i128>,
     /// Widths of its accesses beside 1.
     pub widths: Vec<i128>,
+    /// How many rows its accesses reach beside 1.
+    pub rows: Vec<i128>,
+    /// Numbers that what is passed may have to reach, the least first: sides of threadgroups and of what they access.
+    pub floors: Vec<i128>,
     /// How far it may reach beyond a number, the furthest first.
     pub distances: Vec<i128>,
     /// How many numbers those types of 16 bits have that it makes of larger ones.
@@ -808,6 +812,10 @@ pub struct Vocabulary {
     pub levels: i128,
     /// Those of the numbers that something is added to, or that are added.
     pub added: Vec<Number>,
+    /// Those that something is multiplied by.
+    pub multiplied: Vec<Number>,
+    /// Of how many bytes offsets have to be multiples, the least first.
+    pub bytes: Vec<i128>,
     /// Buffers that it reaches, if it makes numbers with a sign of others: of places in the grid, mostly.
     pub signed: Vec<Number>,
     /// How often each thread counts, of counters that all threads of the grid share.
@@ -908,18 +916,23 @@ impl Vocabulary {
                 signed.push(Number::Length(i as usize));
             }
         }
+        let bytes: BTreeSet<i128> = subject.offsets.iter().filter_map(|o| o.of).collect();
         Vocabulary {
             dims: dims.collect(),
             scalars,
             factors: subject.factors(),
             constants,
             widths,
+            rows: subject.rows_reached(),
+            floors: subject.floors(),
             distances,
             narrow: subject.narrow(),
             lengths,
             shared,
             levels,
             added: subject.added(),
+            multiplied: subject.multiplied(),
+            bytes: bytes.into_iter().collect(),
             signed,
             tickets: subject.rounds_of_shared_tickets(),
         }
@@ -1041,13 +1054,16 @@ impl Vocabulary {
         let mut all: Vec<Number> = scalars.clone();
         all.extend(&groups);
         all.extend(&grid);
+        let of_bytes = self.rows_of_bytes(&all, room).into_iter();
+        of_bytes.for_each(|condition| found.add(condition));
         for (i, a) in all.iter().enumerate() {
             for b in &all[i..] {
                 let whole = |n: &Number| matches!(n, Number::Argument(_) | Number::Constant(_));
                 let one_grid = !whole(a) && !whole(b) && a == b;
                 if !one_grid {
                     terms.push(Term::of(1, [*a, *b]));
-                    terms.extend(self.widths.iter().map(|w| Term::of(*w, [*a, *b])));
+                    let several = self.widths.iter().chain(&self.rows);
+                    terms.extend(several.map(|n| Term::of(*n, [*a, *b])));
                 }
             }
         }
@@ -1091,6 +1107,19 @@ impl Vocabulary {
         found.0
     }
 
+    /// As many elements as rows whose length is in bytes have.
+    fn rows_of_bytes(&self, numbers: &[Number], room: Number) -> Vec<Condition> {
+        let mut found = Vec::new();
+        for bytes in &self.bytes {
+            let bound = Term::of(*bytes, [room]);
+            for (i, a) in numbers.iter().enumerate() {
+                let rows = numbers[i + 1..].iter().map(|b| Term::of(1, [*a, *b]));
+                found.extend(rows.map(|rows| Condition::AtMost(rows, bound.clone())));
+            }
+        }
+        found
+    }
+
     /// How many elements there may be for each of something, the fewest first.
     pub fn multiples(&self) -> Vec<i128> {
         let mut all: Vec<i128> = (1..=4).chain(self.constants.iter().copied()).collect();
@@ -1127,6 +1156,12 @@ impl Vocabulary {
             }
         }
         let scalars: Vec<Number> = scalars.collect();
+        // Rows of each threadgroup.
+        for rows in &self.rows {
+            let groups = || self.dims.iter().map(|d| Number::Groups(*d));
+            let each = scalars.iter().flat_map(|n| groups().map(|g| [*n, g]));
+            each.for_each(|both| least(Term::of(*rows, both)));
+        }
         if let [a, b, c] = scalars[..] {
             least(Term::of(1, [a, b, c]));
         }
@@ -1161,6 +1196,15 @@ impl Vocabulary {
     pub fn positive(&self) -> impl Iterator<Item = Condition> + '_ {
         let one = |n: &Number| Condition::at_most(Term::of(1, []), *n);
         self.scalars.iter().map(one)
+    }
+
+    /// That what the author passes is no less than what threads reach in a row of it.
+    pub fn at_least(&self) -> impl Iterator<Item = Condition> + '_ {
+        let numbers = self.scalars.iter();
+        numbers.flat_map(|n| {
+            let least = self.floors.iter();
+            least.map(|least| Condition::at_most(Term::of(*least, []), *n))
+        })
     }
 
     /// That a number that the author passes is a multiple.
@@ -1224,6 +1268,15 @@ impl Vocabulary {
         })
     }
 
+    /// That places in the grid times what is passed fit 32 bits.
+    fn products_within_types(&self) -> impl Iterator<Item = Condition> + '_ {
+        self.dims.iter().flat_map(|d| {
+            let products = self.multiplied.iter();
+            let products = products.map(|n| Term::of(1, [*n, Number::Grid(*d)]));
+            products.map(|product| Condition::AtMost(product, Term::of(1 << 32, [])))
+        })
+    }
+
     /// Conditions on the size of the grid against parameters, and on multiples.
     pub fn sizes(&self, subject: &Subject<'_>) -> Vec<Condition> {
         // What asks of hardly a launch anything first.
@@ -1231,6 +1284,7 @@ impl Vocabulary {
         found.extend(self.within_counters());
         found.extend(self.signed_numbers(subject));
         found.extend(self.positive());
+        found.extend(self.at_least());
         for d in &self.dims {
             for n in &self.scalars {
                 found.push(Condition::at_most(Term::of(1, [Number::Grid(*d)]), *n));
@@ -1254,6 +1308,9 @@ impl Vocabulary {
             for b in &self.scalars {
                 if a != b {
                     found.push(Condition::at_most(Term::of(1, [*a]), *b));
+                    // A row of elements of so many bytes.
+                    let each = self.bytes.iter().map(|bytes| Term::of(*bytes, [*a]));
+                    found.extend(each.map(|row| Condition::at_most(row, *b)));
                 }
             }
         }
@@ -1264,6 +1321,7 @@ impl Vocabulary {
             }
         }
         found.extend(self.within_types());
+        found.extend(self.products_within_types());
         for d in &self.dims {
             if let Some(size) = subject.kernel.threadgroup_size
                 && size[*d as usize] > 1

@@ -16,6 +16,7 @@
 mod bits;
 pub mod certificate;
 pub mod condition;
+mod constants;
 mod extremes;
 pub mod file;
 mod held;

@@ -161,6 +161,16 @@ impl Subject<'_> {
 
     /// Numbers of the launch that something is added to, or that are added: as they are, or as another type.
     pub fn added(&self) -> Vec<Number> {
+        self.operands_of(|op| matches!(op, Op::Add | Op::Sub))
+    }
+
+    /// Numbers of the launch that something is multiplied by.
+    pub fn multiplied(&self) -> Vec<Number> {
+        self.operands_of(|op| op == Op::Mul)
+    }
+
+    /// Numbers of the launch that these operations take: as they are, or as another type.
+    fn operands_of(&self, is_meant: impl Fn(Op) -> bool) -> Vec<Number> {
         let mut found = BTreeSet::new();
         let number = |value: &Value| {
             let mut value = *value;
@@ -201,11 +211,8 @@ impl Subject<'_> {
             }
         };
         for statement in &self.shape.statements {
-            if let InstKind::Op {
-                op: Op::Add | Op::Sub,
-                args,
-                ..
-            } = &statement.inst.kind
+            if let InstKind::Op { op, args, .. } = &statement.inst.kind
+                && is_meant(*op)
             {
                 found.extend(args.iter().filter_map(number));
             }

@@ -561,7 +561,7 @@ impl Session<'_, '_> {
     /// fulfils in which the goal fails is not tried.
     fn infer(&mut self, goal: Goal, mut failing: Vec<Launch>) -> bool {
         if let Goal::Offset(offset) = goal {
-            return self.infer_multiples(offset, &mut failing);
+            return self.infer_multiples(offset);
         }
         let tiers = self.candidates(goal);
         // Where it fails with a number of 0 it is likely that several conditions are needed: that the number is
@@ -595,7 +595,11 @@ impl Session<'_, '_> {
             }
         }
         let others = || tiers[1].iter().chain(&tiers[2]).cloned();
-        let orders = |c: &Condition| matches!(c, Condition::AtMost(..));
+        // No constants above 1: each is tried by itself.
+        let orders = |c: &Condition| match c {
+            Condition::AtMost(term, _) => !term.numbers.is_empty() || term.factor <= 1,
+            _another => false,
+        };
         let passed = self.vocabulary.passed_strides(self.subject);
         let mut sets = vec![
             positive,
@@ -655,7 +659,7 @@ impl Session<'_, '_> {
     }
 
     /// Looks for numbers that have to be multiples for an offset to be one.
-    fn infer_multiples(&mut self, offset: usize, failing: &mut Vec<Launch>) -> bool {
+    fn infer_multiples(&mut self, offset: usize) -> bool {
         let goal = Goal::Offset(offset);
         let Some(of) = self.subject.offsets[offset].of else {
             return false;
@@ -663,13 +667,15 @@ impl Session<'_, '_> {
         let multiples = self.vocabulary.multiples_of(of);
         let multiples: Vec<Condition> = multiples.filter(|c| self.admits(c)).collect();
         self.attempts = ATTEMPTS;
+        // How many of the lowest bits are zero is not asked of the solver: the launches that it finds, in which products
+        // wrap as it likes, say nothing of another condition.
         for condition in &multiples {
-            if self.tries(goal, std::slice::from_ref(condition), failing) {
+            if self.tries(goal, std::slice::from_ref(condition), &mut Vec::new()) {
                 return true;
             }
         }
-        let chosen = self.core(goal, &[], &multiples, failing);
-        chosen.is_some_and(|chosen| self.tries(goal, &chosen, failing))
+        let chosen = self.core(goal, &[], &multiples, &mut Vec::new());
+        chosen.is_some_and(|chosen| self.tries(goal, &chosen, &mut Vec::new()))
     }
 
     /// Which of `others` a goal needs beside `ample`, none of which can be left out; `None` if all together
@@ -799,7 +805,7 @@ impl Session<'_, '_> {
     }
 
     /// Leaves out conditions that nothing needs, those that ask most first.
-    fn minimise(&mut self) {
+    pub(crate) fn minimise(&mut self) {
         let mut all = self.subject.conditions.borrow().clone();
         all.sort_by_key(|c| std::cmp::Reverse(c.weight()));
         for condition in all {
@@ -816,7 +822,7 @@ impl Session<'_, '_> {
                 .conditions
                 .borrow_mut()
                 .retain(|c| *c != condition);
-            if !self.still_reached(&condition) {
+            if !self.still_reached(std::slice::from_ref(&condition)) {
                 *self.subject.conditions.borrow_mut() = before;
                 (self.exact, self.exact_needs, self.reached) = saved;
             }
@@ -838,12 +844,13 @@ impl Session<'_, '_> {
             })
     }
 
-    /// Whether every goal that needed a condition is reached without it.
-    pub(crate) fn still_reached(&mut self, condition: &Condition) -> bool {
+    /// Whether every goal that needed one of these conditions is reached without them.
+    pub(crate) fn still_reached(&mut self, without: &[Condition]) -> bool {
         let goals: Vec<Goal> = self.reached.keys().copied().collect();
         let mut again: BTreeSet<usize> = BTreeSet::new();
+        let is_of = |needs: &BTreeSet<Condition>| without.iter().any(|c| needs.contains(c));
         for site in 0..self.subject.sites.len() {
-            if self.exact_needs[site].contains(condition) {
+            if is_of(&self.exact_needs[site]) {
                 again.insert(site);
             }
         }
@@ -856,7 +863,7 @@ impl Session<'_, '_> {
                     again.contains(&pair.a.0) || again.contains(&pair.b.0)
                 }
             };
-            if !affected && !self.reached[&goal].contains(condition) {
+            if !affected && !is_of(&self.reached[&goal]) {
                 continue;
             }
             match self.attempt(goal, None) {

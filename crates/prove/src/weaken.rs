@@ -27,7 +27,9 @@ impl Session<'_, '_> {
         self.subject.conditions.borrow_mut().sort();
         let before = self.subject.conditions.borrow().clone();
         let saved = self.saved();
-        let mut all = before.clone();
+        self.shorten_chains();
+        let is_new = self.by_rows();
+        let mut all = self.subject.conditions.borrow().clone();
         all.sort_by_key(|c| std::cmp::Reverse(c.weight()));
         for condition in all {
             match &condition {
@@ -41,11 +43,20 @@ impl Session<'_, '_> {
                         self.replaces(&condition, &[zero]);
                         continue;
                     }
+                    // As large as a constant, or less.
+                    if term.numbers.is_empty() && term.factor > 1 && is_passed(room) {
+                        let least = |n| Condition::at_most(Term::of(n, []), room);
+                        self.least(&condition, &least, (1, term.factor));
+                        continue;
+                    }
                     let condition = self.by_groups(condition.clone());
                     let Condition::AtMost(term, bound) = &condition else {
                         continue;
                     };
                     if bound.factor != 1 {
+                        continue;
+                    }
+                    if self.rows_of_bytes(&condition, term, room) {
                         continue;
                     }
                     let is_done = match is_passed(room) {
@@ -80,10 +91,83 @@ impl Session<'_, '_> {
                 Condition::Below(..) | Condition::Multiple(..) | Condition::Sum(..) => {}
             }
         }
+        if is_new {
+            self.minimise();
+        }
         if *self.subject.conditions.borrow() != before && !self.all_reached() {
             self.subject.conditions.replace(before);
             (self.exact, self.exact_needs, self.reached) = saved;
         }
+    }
+
+    /// Of a term that is at most a number, which is at most another: that it is at most the other may be enough.
+    fn shorten_chains(&mut self) {
+        let all = self.subject.conditions.borrow().clone();
+        for first in &all {
+            for second in &all {
+                let (Condition::AtMost(term, middle), Condition::AtMost(same, last)) =
+                    (first, second)
+                else {
+                    continue;
+                };
+                let is_number = middle.factor == 1 && middle.numbers.len() == 1;
+                if !is_number || middle != same || first == second || term == last {
+                    continue;
+                }
+                let short = Condition::AtMost(term.clone(), last.clone());
+                let both = [first.clone(), second.clone()];
+                if !self.replaces_all(&both, std::slice::from_ref(&short)) {
+                    self.replaces(first, &[short]);
+                }
+            }
+        }
+    }
+
+    /// In place of as many elements as the square of what is passed, and no more threads than that, which hardly a launch of
+    /// several threadgroups has: rows of so many for each threadgroup, and that a row is as long as what threads reach of
+    /// it. Whether there was one.
+    fn by_rows(&mut self) -> bool {
+        let all = self.subject.conditions.borrow().clone();
+        let is_of_grid = |n: &Number| matches!(n, Number::Grid(_) | Number::Groups(_));
+        let has_order = |row: Number| {
+            let mut all = all.iter();
+            all.any(|condition| match condition {
+                Condition::AtMost(term, bound) => {
+                    bound.numbers == [row] && term.numbers.iter().any(is_of_grid)
+                }
+                _another => false,
+            })
+        };
+        let mut any = false;
+        for condition in &all {
+            if let Condition::AtMost(term, bound) = condition
+                && let ([a, b], [Number::Length(_)], 1) =
+                    (&term.numbers[..], &bound.numbers[..], bound.factor)
+                && a == b
+                && is_passed(*a)
+                && has_order(*a)
+            {
+                any |= self.by_rows_of(condition, *a, bound);
+            }
+        }
+        any
+    }
+
+    fn by_rows_of(&mut self, condition: &Condition, row: Number, bound: &Term) -> bool {
+        let long = self.longest_row(row);
+        let factors = std::iter::once(1).chain(self.vocabulary.rows.clone());
+        for factor in factors {
+            for d in self.vocabulary.dims.clone() {
+                let rows = Term::of(factor, [row, Number::Groups(d)]);
+                let enough = Condition::AtMost(rows, bound.clone());
+                let both: Vec<Condition> =
+                    [enough.clone()].into_iter().chain(long.clone()).collect();
+                if self.replaces(condition, &[enough]) || self.replaces(condition, &both) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn saved(&self) -> Known {
@@ -124,6 +208,37 @@ impl Session<'_, '_> {
             }
         }
         condition
+    }
+
+    /// That a row is as long as the most that threads reach: how much of it is needed is found out behind.
+    fn longest_row(&self, row: Number) -> Option<Condition> {
+        let most = self.vocabulary.floors.iter().rev();
+        let mut most = most.map(|least| Condition::at_most(Term::of(*least, []), row));
+        most.find(|long| self.admits(long))
+    }
+
+    /// Of as many elements as a product, where offsets are in bytes: that a row of elements is no longer than the stride of
+    /// rows, or as many bytes.
+    fn rows_of_bytes(&mut self, condition: &Condition, term: &Term, room: Number) -> bool {
+        let ([a, b], 1) = (&term.numbers[..], term.factor) else {
+            return false;
+        };
+        for bytes in self.vocabulary.bytes.clone() {
+            let mut others = vec![Condition::AtMost(term.clone(), Term::of(bytes, [room]))];
+            if is_passed(*a) && is_passed(*b) {
+                let order = |row: &Number, stride: &Number| {
+                    Condition::at_most(Term::of(bytes, [*row]), *stride)
+                };
+                others.splice(0..0, [order(a, b), order(b, a)]);
+            }
+            if others
+                .into_iter()
+                .any(|other| self.replaces(condition, &[other]))
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Of a product that has to be no more than what is passed: that it fits 32 bits may be enough.
@@ -274,6 +389,11 @@ impl Session<'_, '_> {
 
     /// Takes others in place of a condition, if all that was reached still is.
     fn replaces(&mut self, condition: &Condition, by: &[Condition]) -> bool {
+        self.replaces_all(std::slice::from_ref(condition), by)
+    }
+
+    /// The same, in place of several.
+    fn replaces_all(&mut self, conditions: &[Condition], by: &[Condition]) -> bool {
         let before = self.subject.conditions.borrow().clone();
         let is_new = by.iter().any(|c| !before.contains(c));
         if self.is_spent(2) || !is_new || !by.iter().all(|c| self.admits(c)) {
@@ -281,11 +401,11 @@ impl Session<'_, '_> {
         }
         let saved = self.saved();
         let mut now: Vec<Condition> = before.clone();
-        now.retain(|one| one != condition && !by.contains(one));
+        now.retain(|one| !conditions.contains(one) && !by.contains(one));
         now.extend_from_slice(by);
         now.sort();
         *self.subject.conditions.borrow_mut() = now;
-        let is_enough = self.still_reached(condition);
+        let is_enough = self.still_reached(conditions);
         if !is_enough {
             *self.subject.conditions.borrow_mut() = before;
             (self.exact, self.exact_needs, self.reached) = saved;
