@@ -44,6 +44,7 @@ mod atomics;
 mod blocks;
 mod borders;
 mod bounded;
+mod broken_rows;
 mod called;
 mod cells;
 mod chunk;

@@ -177,6 +177,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             self.shape.parts() as usize
         };
         t.prefetch = self.prefetch_for(inst, mask);
+        t.breaks = self.may_be_broken_rows(&t, place);
         if let Some(parts) = self.load_all_dense(&t, mask, proved) {
             return parts;
         }
@@ -334,6 +335,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         {
             let value = self.settled(&t.object, t.scalar, value.into());
             return Part::Vector(value.into_vector_value());
+        }
+        if t.breaks
+            && let Some(value) = self.load_broken_rows(t, u, lanes)
+        {
+            return Part::Vector(value);
         }
         match self.spot(t, u, c, proved) {
             Spot::Same(pointer, inside) => {
@@ -692,6 +698,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let proofs = [load, store].map(|inst| self.proved(inst));
         let proved = proofs.map(|proof| proof.is_some());
         source.by_active = proofs[0] == Some(Proof::Active);
+        source.breaks = self.may_be_broken_rows(&source, from);
         target.by_active = proofs[1] == Some(Proof::Active);
         source.prefetch = self.prefetch_for(load, mask);
         let whole = Mask::All;

@@ -43,6 +43,8 @@ pub(crate) struct Target<'c> {
     pub never: bool,
     /// In bounds only in the lanes that are on.
     pub by_active: bool,
+    /// A load whose lanes may lie in rows that are broken once.
+    pub breaks: bool,
     /// What to ask for ahead of its use.
     pub prefetch: Option<Prefetch<'c>>,
 }
@@ -229,6 +231,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             dynamic,
             never,
             by_active: false,
+            breaks: false,
             prefetch: None,
         }
     }

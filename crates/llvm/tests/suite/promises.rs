@@ -936,3 +936,31 @@ fn arrays_as_large_as_a_threadgroup_need_no_check_in_any_chunk() {
     assert_eq!(edges(64), 0);
     assert!(edges(63) > 0);
 }
+
+#[test]
+fn narrow_rows_that_wrap_are_no_gathers() {
+    let breaks = |index: &str| {
+        let text = format!(
+            "
+            kernel @shifted(%x: device read u8, %at: device read u32, %y: device write u8, %n: u32) {{
+                %i = thread_position_in_grid x
+                %one = const u32 1
+                %next = add %i, %one
+                %wrapped = rem %next, %n
+                %table = load %at[%i]
+                %v = load %x[{index}]
+                store %y[%i], %v
+            }}"
+        );
+        let options = CompileOptions {
+            target: Target::X86V3,
+            threadgroup_size: Some([256, 1, 1]),
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(&text), "shifted", &options, Text::Llvm).expect("it compiles");
+        text.contains("@broken.u8")
+    };
+    assert!(breaks("%wrapped"));
+    // What a thread loaded may lie anywhere.
+    assert!(!breaks("%table"));
+}
