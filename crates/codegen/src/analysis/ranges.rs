@@ -139,6 +139,76 @@ fn walk(kernel: &Kernel, known: &Known, guards: bool) -> Ranges {
     }
 }
 
+/// Operands of an operation that is followed, at most.
+const MOST_OPERANDS: usize = 3;
+
+/// Where the result of an operation on integers of so many bits lies, as a mathematical integer; of `select`, of its two
+/// values. `None` where nothing is known but its type.
+pub(crate) fn of_operation(op: Op, args: &[Range], bits: u32) -> Option<Range> {
+    let two = || match args {
+        [a, b] => Some((*a, *b)),
+        _more => None,
+    };
+    // Counts are taken modulo the width (A3); only small ones are followed.
+    let is_count = |b: Range| b.0 >= 0 && b.1 < i128::from(bits);
+    match op {
+        Op::Add => two().map(|(a, b)| (a.0 + b.0, a.1 + b.1)),
+        Op::Sub => two().map(|(a, b)| (a.0 - b.1, a.1 - b.0)),
+        Op::Mul => two().map(|(a, b)| {
+            // Of two 64-bit numbers it may not fit, but is then far outside every type.
+            let all = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
+            let all = all.map(|(x, y)| x.saturating_mul(y));
+            (
+                all.into_iter().min().unwrap_or(0),
+                all.into_iter().max().unwrap_or(0),
+            )
+        }),
+        Op::Neg => args.first().map(|a| (-a.1, -a.0)),
+        // x / 0 is 0 (A2).
+        Op::Div => two().and_then(|(a, b)| {
+            (a.0 >= 0 && b.0 >= 0).then(|| {
+                let least = if b.0 == 0 { 0 } else { a.0 / b.1 };
+                (least, a.1 / b.0.max(1))
+            })
+        }),
+        // x % 0 is 0 (A2); the remainder has the dividend's sign.
+        Op::Rem => two().map(|(a, b)| {
+            let most = b.0.abs().max(b.1.abs()) - 1;
+            match b {
+                (0, 0) => (0, 0),
+                _ if a.0 >= 0 => (0, a.1.min(most)),
+                _ => (a.0.max(-most), a.1.min(most).max(0)),
+            }
+        }),
+        Op::Min => two().map(|(a, b)| (a.0.min(b.0), a.1.min(b.1))),
+        Op::Max => two().map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))),
+        Op::And => two().and_then(|(a, b)| (a.0 >= 0 && b.0 >= 0).then_some((0, a.1.min(b.1)))),
+        // No bit is set above the highest of both.
+        Op::Or | Op::Xor => two().and_then(|(a, b)| {
+            let least = if op == Op::Or { a.0.max(b.0) } else { 0 };
+            (a.0 >= 0 && b.0 >= 0).then(|| {
+                let bits = 128 - a.1.max(b.1).leading_zeros();
+                (least, (1 << bits) - 1)
+            })
+        }),
+        Op::Shr | Op::ShrExact => {
+            two().and_then(|(a, b)| (a.0 >= 0 && is_count(b)).then(|| (a.0 >> b.1, a.1 >> b.0)))
+        }
+        Op::Shl => two().filter(|(_, b)| is_count(*b)).map(|(a, b)| {
+            // At most 64 bits shifted by at most 63.
+            let times = |x: i128, by: i128| x.saturating_mul(1i128 << by);
+            let least = times(a.0, if a.0 < 0 { b.1 } else { b.0 });
+            (least, times(a.1, if a.1 < 0 { b.0 } else { b.1 }))
+        }),
+        Op::Select => two().map(|(a, b)| hull(a, b)),
+        Op::Clamp => match args {
+            [x, low, high] => Some((x.0.max(low.0).min(high.0), x.1.max(low.1).min(high.1))),
+            _fewer => None,
+        },
+        _other => None,
+    }
+}
+
 struct Walk<'a> {
     kernel: &'a Kernel,
     size: Option<[u32; 3]>,
@@ -335,81 +405,29 @@ impl Walk<'_> {
     }
 
     fn op(&self, op: Op, imm: Imm, args: &[Value]) -> Option<Range> {
-        let one = || self.of(*args.first()?);
-        let two = || Some((one()?, self.of(*args.get(1)?)?));
-        match op {
-            Op::Add => two().map(|(a, b)| (a.0 + b.0, a.1 + b.1)),
-            Op::Sub => two().map(|(a, b)| (a.0 - b.1, a.1 - b.0)),
-            Op::Mul => two().map(|(a, b)| {
-                // Of two 64-bit numbers it may not fit, but is then far outside every type.
-                let all = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
-                let all = all.map(|(x, y)| x.saturating_mul(y));
-                (
-                    all.into_iter().min().unwrap_or(0),
-                    all.into_iter().max().unwrap_or(0),
-                )
-            }),
-            Op::Neg => one().map(|a| (-a.1, -a.0)),
-            // x / 0 is 0 (A2).
-            Op::Div => two().and_then(|(a, b)| {
-                (a.0 >= 0 && b.0 >= 0).then(|| {
-                    let least = if b.0 == 0 { 0 } else { a.0 / b.1 };
-                    (least, a.1 / b.0.max(1))
-                })
-            }),
-            // x % 0 is 0 (A2); the remainder has the dividend's sign.
-            Op::Rem => two().map(|(a, b)| {
-                let most = b.0.abs().max(b.1.abs()) - 1;
-                match b {
-                    (0, 0) => (0, 0),
-                    _ if a.0 >= 0 => (0, a.1.min(most)),
-                    _ => (a.0.max(-most), a.1.min(most).max(0)),
-                }
-            }),
-            Op::Min => two().map(|(a, b)| (a.0.min(b.0), a.1.min(b.1))),
-            Op::Max => two().map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))),
-            Op::And => two().and_then(|(a, b)| (a.0 >= 0 && b.0 >= 0).then_some((0, a.1.min(b.1)))),
-            // No bit is set above the highest of both.
-            Op::Or | Op::Xor => two().and_then(|(a, b)| {
-                let least = if op == Op::Or { a.0.max(b.0) } else { 0 };
-                (a.0 >= 0 && b.0 >= 0).then(|| {
-                    let bits = 128 - a.1.max(b.1).leading_zeros();
-                    (least, (1 << bits) - 1)
-                })
-            }),
-            // The count is taken modulo the width (A3); only small ones are followed.
-            Op::Shr | Op::ShrExact => two().and_then(|(a, b)| {
-                let small = a.0 >= 0 && b.0 >= 0 && b.1 < self.width(args[0]);
-                small.then(|| (a.0 >> b.1, a.1 >> b.0))
-            }),
-            Op::Shl => two().and_then(|(a, b)| {
-                let small = a.0 >= 0 && b.0 >= 0 && b.1 < self.width(args[0]);
-                // At most 64 bits shifted by at most 63.
-                small.then(|| (a.0 << b.0, a.1.checked_shl(b.1 as u32).unwrap_or(i128::MAX)))
-            }),
-            Op::Select => {
-                let (a, b) = two()?;
-                Some(hull(a, b))
-            }
-            Op::Clamp => {
-                let (x, low) = two()?;
-                let high = self.of(*args.get(2)?)?;
-                Some((x.0.max(low.0).min(high.0), x.1.max(low.1).min(high.1)))
-            }
-            Op::Cast => match self.kernel.ty(args[0]) {
+        if op == Op::Cast {
+            return match self.kernel.ty(args[0]) {
                 Type::Scalar(Scalar::Bool) => Some((0, 1)),
-                Type::Scalar(_) | Type::Vector(..) => one(),
+                Type::Scalar(_) | Type::Vector(..) => self.of(args[0]),
                 Type::Matrix { .. } | Type::SimdgroupMatrix { .. } | Type::Event => None,
-            },
-            _other_row => self.query(op, imm),
+            };
         }
-    }
-
-    fn width(&self, value: Value) -> i128 {
-        self.kernel
-            .ty(value)
-            .scalar()
-            .map_or(0, |s| i128::from(s.bits()))
+        // Whichever a condition selects.
+        let args = if op == Op::Select { &args[..2] } else { args };
+        let mut ranges = [(0, 0); MOST_OPERANDS];
+        let known = args.len() <= MOST_OPERANDS
+            && (args.iter().zip(&mut ranges)).all(|(arg, range)| match self.of(*arg) {
+                Some(own) => {
+                    *range = own;
+                    true
+                }
+                None => false,
+            });
+        let first = args.first().and_then(|v| self.kernel.ty(*v).scalar());
+        known
+            .then(|| of_operation(op, &ranges[..args.len()], first.map_or(0, Scalar::bits)))
+            .flatten()
+            .or_else(|| self.query(op, imm))
     }
 
     /// Where a thread stands.

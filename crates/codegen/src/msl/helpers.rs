@@ -1,31 +1,31 @@
 //! The functions that stand before a kernel: what is total in Invar and not in C++, and accesses of several
 //! elements. Each is written once, when it is first used.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use invar_ir::Scalar;
+
+use crate::shading::helpers as shading;
 
 use super::types;
 
 /// The helpers of one kernel, in the order of their first use.
 #[derive(Debug, Default)]
-pub(super) struct Helpers {
-    text: String,
-    written: HashSet<String>,
-}
+pub(super) struct Helpers(shading::Helpers);
 
 impl Helpers {
     /// All of them.
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    pub(super) fn text(&self) -> String {
+        self.0
+            .texts()
+            .map(|text| format!("{}\n\n", text.trim()))
+            .collect()
     }
 
     /// Adds a helper unless one of that key is there; `text` comes before those added later.
     pub(super) fn add(&mut self, key: &str, text: impl FnOnce() -> String) {
-        if self.written.insert(key.to_string()) {
-            self.text.push_str(text().trim());
-            self.text.push_str("\n\n");
+        if self.0.is_first(key) {
+            self.0.push(text());
         }
     }
 

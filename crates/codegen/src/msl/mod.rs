@@ -504,7 +504,7 @@ impl<'a> Writer<'a> {
             }
             text.push_str("};\n\n");
         }
-        text.push_str(self.helpers.text());
+        text.push_str(&self.helpers.text());
         let size = self.threadgroup_size();
         if let Some([x, y, z]) = size {
             let threads = u64::from(x) * u64::from(y) * u64::from(z);

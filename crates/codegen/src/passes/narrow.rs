@@ -20,8 +20,12 @@ use std::collections::{HashMap, HashSet};
 use invar_ir::inst::InstKind;
 use invar_ir::{Const, Imm, Inst, Kernel, Op, Region, Scalar, Span, Type, Value, ValueInfo};
 
+use crate::analysis::ranges::{self, Range};
+
 use super::common::{change_body, push_const, push_inst};
 
+/// Bits of the integers that are narrowed.
+const WIDE_BITS: u32 = 32;
 /// What widening a value costs, in narrow operations.
 const WIDENING: i64 = 2;
 
@@ -35,6 +39,14 @@ struct Interval {
 impl Interval {
     const fn new(low: i64, high: i64) -> Interval {
         Interval { low, high }
+    }
+
+    fn of((low, high): Range) -> Option<Interval> {
+        Some(Interval::new(low.try_into().ok()?, high.try_into().ok()?))
+    }
+
+    fn range(self) -> Range {
+        (self.low.into(), self.high.into())
     }
 
     /// If so many bits have all of it, with a sign or without.
@@ -173,62 +185,44 @@ impl Found {
         let of = |n: usize| self.interval(args[n]);
         let constant = |n: usize| of(n).filter(|i| i.low == i.high).map(|i| i.low);
         let natural = |n: usize| of(n).filter(|i| !i.is_signed());
-        let new = Interval::new;
         let has_op =
             self.bits > 8 || !matches!(op, Op::Mul | Op::Shl | Op::Shr | Op::Div | Op::Rem);
         if !has_op {
             return None;
         }
-        let (interval, work) = match op {
-            Op::Add => {
-                let (a, b) = (of(0)?, of(1)?);
-                (new(a.low + b.low, a.high + b.high), 1)
-            }
-            Op::Sub => {
-                let (a, b) = (of(0)?, of(1)?);
-                (new(a.low - b.high, a.high - b.low), 1)
-            }
-            Op::Mul => {
-                let (a, b) = (of(0)?, of(1)?);
-                let ends = [a.low, a.high].map(|x| [x * b.low, x * b.high]);
-                let all = ends.as_flattened();
-                let (least, most) = (all.iter().min()?, all.iter().max()?);
-                // LLVM multiplies what was widened in 16 bits itself.
-                (new(*least, *most), 1)
-            }
-            Op::Shl => {
-                let (a, by) = (of(0)?, constant(1).filter(|by| (0..16).contains(by))?);
-                (new(a.low << by, a.high << by), 1)
-            }
+        let args = if op == Op::Select { &args[..2] } else { args };
+        let own: Option<Vec<Range>> = (0..args.len())
+            .map(|n| of(n).map(Interval::range))
+            .collect();
+        let own = own?;
+        let work = match op {
+            // LLVM multiplies what was widened in 16 bits itself.
+            Op::Add | Op::Sub | Op::Mul | Op::Select => 1,
+            Op::Shl => constant(1).filter(|by| (0..16).contains(by)).map(|_| 1)?,
             Op::Shr => {
-                let (a, by) = (natural(0)?, constant(1).filter(|by| (0..16).contains(by))?);
-                (new(a.low >> by, a.high >> by), 1)
+                natural(0)?;
+                constant(1).filter(|by| (0..16).contains(by)).map(|_| 1)?
             }
-            Op::Div => {
-                let (a, by) = (natural(0)?, constant(1).filter(|by| *by > 0)?);
-                (new(a.low / by, a.high / by), 4)
+            Op::Div | Op::Rem => {
+                natural(0)?;
+                constant(1).filter(|by| *by > 0).map(|_| 4)?
             }
-            Op::Rem => {
-                let (a, by) = (natural(0)?, constant(1).filter(|by| *by > 0)?);
-                (new(0, a.high.min(by - 1)), 4)
-            }
-            Op::And => (new(0, natural(0)?.high.min(natural(1)?.high)), 1),
-            Op::Or | Op::Xor => {
-                let most = natural(0)?.high.max(natural(1)?.high) as u64;
-                (new(0, (most + 1).next_power_of_two() as i64 - 1), 1)
+            Op::And | Op::Or | Op::Xor => {
+                natural(0)?;
+                natural(1)?;
+                1
             }
             Op::Min | Op::Max => {
-                let (a, b) = (of(0)?, of(1)?);
-                if a.and(b).is_signed() && !scalar.is_signed_integer() {
+                let both = of(0)?.and(of(1)?);
+                if both.is_signed() && !scalar.is_signed_integer() {
                     return None;
                 }
-                a.and(b).if_fits(self.bits)?;
-                let end = |x: i64, y: i64| if op == Op::Min { x.min(y) } else { x.max(y) };
-                (new(end(a.low, b.low), end(a.high, b.high)), 1)
+                both.if_fits(self.bits)?;
+                1
             }
-            Op::Select => (of(0)?.and(of(1)?), 1),
             _other => return None,
         };
+        let interval = Interval::of(ranges::of_operation(op, &own, WIDE_BITS)?)?;
         Some((interval.if_fits(self.bits)?, work))
     }
 

@@ -9,6 +9,7 @@ use invar_ir::{
     Type, Value,
 };
 
+use super::helpers::Helper;
 use super::memory::CLEARED_SLOTS;
 use super::types::{value as wgsl_type, zero};
 use super::writer::{Identity, Writer};
@@ -568,7 +569,7 @@ impl Writer<'_> {
                 }
             }
         }
-        if self.written.contains("elsewhere") {
+        if self.helpers.has(Helper::Elsewhere.name()) {
             line("elsewhere = workgroup__id.x == 0xffffffffu;");
         }
         let mut zeroed = false;

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use invar_ir::{Inst, InstKind, Kernel, Op, Type, Value};
 
+use super::helpers::Helper;
 use super::writer::Writer;
 
 /// Whether an operation gives the greatest, or the least.
@@ -53,8 +54,8 @@ impl Writer<'_> {
         if !self.chained.contains(&result) {
             return false;
         }
-        self.need("f32__order");
-        self.need("f32__unorder");
+        self.need(Helper::Order);
+        self.need(Helper::Unorder);
         // min(a, b) = -max(-a, -b): in both orders NaN comes first.
         let sign = if which { "" } else { "-" };
         let orders: Vec<String> = args

@@ -14,6 +14,7 @@ use invar_ir::{
     Value,
 };
 
+use super::helpers::Helper;
 use super::types::{MATRIX_ENTRIES, tag, value as wgsl_type, zero_extended};
 use super::writer::{Identity, Writer};
 
@@ -42,7 +43,7 @@ impl Writer<'_> {
     fn has_int64(&mut self, span: Span, what: &str) -> bool {
         let has = self.options.features.int64;
         if has {
-            self.need("i64__index");
+            self.need(Helper::I64Index);
         } else {
             self.lacks(
                 span,
@@ -129,7 +130,7 @@ impl Writer<'_> {
             self.memory_name(to),
             self.memory_name(from)
         );
-        if self.written.contains(&name) {
+        if self.helpers.has(&name) {
             return name;
         }
         let element = self
@@ -368,7 +369,7 @@ impl Writer<'_> {
             "matrix__multiply_{}_{}_{}",
             scalars[0], scalars[1], scalars[2]
         );
-        if !self.written.contains(&name) {
+        if !self.helpers.has(&name) {
             self.multiply_helper(span, &name, scalars);
         }
         self.bind_matrix(result, &name, &texts.join(", "));

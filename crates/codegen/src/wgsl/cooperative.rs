@@ -43,7 +43,7 @@ impl Writer<'_> {
         let name = format!("{scalar}__staged");
         let threads: u32 = self.options.threadgroup_size.iter().product();
         let entries = threads.div_ceil(self.simdgroup_size) * MATRIX_ENTRIES;
-        if !self.written.contains(&name) {
+        if !self.helpers.has(&name) {
             self.helper_bytes +=
                 u64::from(entries) * super::types::held_bytes(scalar, self.options.features);
         }

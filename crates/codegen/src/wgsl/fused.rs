@@ -25,12 +25,12 @@ pub(super) fn function(fma: Fma) -> &'static str {
     }
 }
 
-/// The function, where it is ours.
-pub(super) fn text(fma: Fma) -> Option<&'static str> {
+/// The function, where it is ours; nothing of the target's own.
+pub(super) const fn text(fma: Fma) -> &'static str {
     match fma {
-        Fma::Fused => None,
-        Fma::InF64 => Some(IN_F64),
-        Fma::InIntegers => Some(IN_INTEGERS),
+        Fma::Fused => "",
+        Fma::InF64 => IN_F64,
+        Fma::InIntegers => IN_INTEGERS,
     }
 }
 

@@ -1,185 +1,369 @@
-//! Functions written in WGSL, put into a module when something needs them.
+//! Functions written in WGSL, put into a module when something needs them: those that are the same in every module.
+//! What depends on a kernel is written where it is used ([`Writer::helper`]).
 
 use invar_ir::expand::exp_of_f32;
+use invar_ir::{Op, Scalar};
 
 use super::fused;
 use super::interface::Fma;
 use super::writer::Writer;
 
 impl Writer<'_> {
-    /// Puts a function, and what it needs, into the module.
-    ///
-    /// # Panics
-    /// If there is none of that name.
-    pub(super) fn need(&mut self, name: &str) {
-        if self.written.contains(name) {
-            return;
+    /// Puts a function, and what it needs, into the module. Returns its name.
+    pub(super) fn need(&mut self, helper: Helper) -> &'static str {
+        let name = helper.name();
+        if !self.helpers.has(name) {
+            let fma = self.options.features.fma;
+            for other in helper.needs(fma) {
+                self.need(*other);
+            }
+            self.helper(name, |_| helper.text(fma));
         }
-        let fma = self.options.features.fma;
-        for other in needs(name, fma) {
-            self.need(other);
-        }
-        let text = text(name, fma).unwrap_or_else(|| panic!("no helper is called {name}"));
-        self.helper(name, |_| text);
+        name
     }
 
     /// The function that is an `fma` of `f32`.
     pub(super) fn fma(&mut self) -> &'static str {
         let fma = self.options.features.fma;
         if fma != Fma::Fused {
-            self.need(fused::NAME);
+            self.need(Helper::Fma);
         }
         fused::function(fma)
     }
 
-    /// Adds a helper at module scope unless it is there.
+    /// Adds a function of that name at module scope unless it is there; what `text` adds stands before it.
     pub(super) fn helper(&mut self, name: &str, text: impl FnOnce(&mut Self) -> String) {
-        if self.written.insert(name.to_string()) {
+        if self.helpers.is_first(name) {
             let text = text(self);
             self.helpers.push(text);
         }
     }
 }
 
-/// What a helper calls.
-fn needs(name: &str, fma: Fma) -> &'static [&'static str] {
-    match name {
-        fused::NAME if fma == Fma::InIntegers => &["u32__mul_hi"],
-        fused::SUM if fma == Fma::InIntegers => &[fused::NAME],
-        "f32__exp" | "f32__div" if fma != Fma::Fused => &[fused::NAME],
-        "f16__min" => &["f32__min"],
-        "f16__max" => &["f32__max"],
-        "f32__min" | "f32__max" | "f32__near_i32" | "bf16__round" => &["f32__is_nan"],
-        "i32__mul_hi" => &["u32__mul_hi"],
-        "i64__mul_hi" => &["u64__mul_hi"],
-        "u64__div" | "u64__rem" => &["u64__quotient"],
-        "i64__div" => &["u64__div", "i64__magnitude"],
-        "i64__rem" => &["u64__rem", "i64__magnitude"],
-        "i32__to_bf16" => &["u32__to_bf16", "bf16__round"],
-        "u32__to_bf16" => &["bf16__round"],
-        "i64__to_bf16" => &["u64__to_bf16"],
-        "u64__to_bf16" => &["u64__leading_zeros", "bf16__round"],
-        _ if name.starts_with("f32__to_") => &["f32__is_nan"],
-        _ => &[],
+/// What modules have at most one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Helper {
+    ZeroBits,
+    HiddenBits,
+    Elsewhere,
+    I32Index,
+    I64Index,
+    U64Index,
+    IsNan,
+    NearI32,
+    Order,
+    Unorder,
+    F32Min,
+    F32Max,
+    F16Min,
+    F16Max,
+    F16Round,
+    Bf16Round,
+    U32MulHi,
+    I32MulHi,
+    U64MulHi,
+    I64MulHi,
+    U64Quotient,
+    I32Div,
+    U32Div,
+    I64Div,
+    U64Div,
+    I32Rem,
+    U32Rem,
+    I64Rem,
+    U64Rem,
+    I64Magnitude,
+    CountOnes,
+    LeadingZeros,
+    TrailingZeros,
+    Reverse,
+    I32ToBf16,
+    U32ToBf16,
+    I64ToBf16,
+    U64ToBf16,
+    ToI8,
+    ToI16,
+    ToI32,
+    ToI64,
+    ToU8,
+    ToU16,
+    ToU32,
+    ToU64,
+    F32Div,
+    Exp,
+    Fma,
+    Sum,
+}
+
+impl Helper {
+    /// What it is called in a module.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Helper::ZeroBits => "zero_bits",
+            Helper::HiddenBits => "hidden_bits",
+            Helper::Elsewhere => "elsewhere",
+            Helper::I32Index => "i32__index",
+            Helper::I64Index => "i64__index",
+            Helper::U64Index => "u64__index",
+            Helper::IsNan => "f32__is_nan",
+            Helper::NearI32 => "f32__near_i32",
+            Helper::Order => "f32__order",
+            Helper::Unorder => "f32__unorder",
+            Helper::F32Min => "f32__min",
+            Helper::F32Max => "f32__max",
+            Helper::F16Min => "f16__min",
+            Helper::F16Max => "f16__max",
+            Helper::F16Round => "f16__round",
+            Helper::Bf16Round => "bf16__round",
+            Helper::U32MulHi => "u32__mul_hi",
+            Helper::I32MulHi => "i32__mul_hi",
+            Helper::U64MulHi => "u64__mul_hi",
+            Helper::I64MulHi => "i64__mul_hi",
+            Helper::U64Quotient => "u64__quotient",
+            Helper::I32Div => "i32__div",
+            Helper::U32Div => "u32__div",
+            Helper::I64Div => "i64__div",
+            Helper::U64Div => "u64__div",
+            Helper::I32Rem => "i32__rem",
+            Helper::U32Rem => "u32__rem",
+            Helper::I64Rem => "i64__rem",
+            Helper::U64Rem => "u64__rem",
+            Helper::I64Magnitude => "i64__magnitude",
+            Helper::CountOnes => "u64__count_ones",
+            Helper::LeadingZeros => "u64__leading_zeros",
+            Helper::TrailingZeros => "u64__trailing_zeros",
+            Helper::Reverse => "u64__reverse",
+            Helper::I32ToBf16 => "i32__to_bf16",
+            Helper::U32ToBf16 => "u32__to_bf16",
+            Helper::I64ToBf16 => "i64__to_bf16",
+            Helper::U64ToBf16 => "u64__to_bf16",
+            Helper::ToI8 => "f32__to_i8",
+            Helper::ToI16 => "f32__to_i16",
+            Helper::ToI32 => "f32__to_i32",
+            Helper::ToI64 => "f32__to_i64",
+            Helper::ToU8 => "f32__to_u8",
+            Helper::ToU16 => "f32__to_u16",
+            Helper::ToU32 => "f32__to_u32",
+            Helper::ToU64 => "f32__to_u64",
+            Helper::F32Div => "f32__div",
+            Helper::Exp => "f32__exp",
+            Helper::Fma => fused::NAME,
+            Helper::Sum => fused::SUM,
+        }
+    }
+
+    /// The quotient or remainder of integers of a type (A2).
+    pub(super) const fn division(op: Op, scalar: Scalar) -> Helper {
+        let quotient = matches!(op, Op::Div);
+        match (quotient, scalar) {
+            (true, Scalar::U64) => Helper::U64Div,
+            (false, Scalar::U64) => Helper::U64Rem,
+            (true, Scalar::I64) => Helper::I64Div,
+            (false, Scalar::I64) => Helper::I64Rem,
+            (true, signed) if signed.is_signed_integer() => Helper::I32Div,
+            (false, signed) if signed.is_signed_integer() => Helper::I32Rem,
+            (true, _unsigned) => Helper::U32Div,
+            (false, _unsigned) => Helper::U32Rem,
+        }
+    }
+
+    /// The upper half of a product of integers of 32 or 64 bits.
+    pub(super) const fn mul_hi(scalar: Scalar) -> Helper {
+        match scalar {
+            Scalar::U64 => Helper::U64MulHi,
+            Scalar::I64 => Helper::I64MulHi,
+            signed if signed.is_signed_integer() => Helper::I32MulHi,
+            _unsigned => Helper::U32MulHi,
+        }
+    }
+
+    /// A float as an integer of a type (A5).
+    pub(super) const fn to_integer(scalar: Scalar) -> Helper {
+        match scalar {
+            Scalar::I8 => Helper::ToI8,
+            Scalar::I16 => Helper::ToI16,
+            Scalar::I32 => Helper::ToI32,
+            Scalar::I64 => Helper::ToI64,
+            Scalar::U8 => Helper::ToU8,
+            Scalar::U16 => Helper::ToU16,
+            Scalar::U32 => Helper::ToU32,
+            _widest => Helper::ToU64,
+        }
+    }
+
+    /// An integer of 32 or 64 bits as a bf16.
+    pub(super) const fn to_bf16(scalar: Scalar) -> Helper {
+        match scalar {
+            Scalar::U64 => Helper::U64ToBf16,
+            Scalar::I64 => Helper::I64ToBf16,
+            signed if signed.is_signed_integer() => Helper::I32ToBf16,
+            _unsigned => Helper::U32ToBf16,
+        }
+    }
+
+    /// What it calls.
+    const fn needs(self, fma: Fma) -> &'static [Helper] {
+        match self {
+            Helper::Fma if matches!(fma, Fma::InIntegers) => &[Helper::U32MulHi],
+            Helper::Sum if matches!(fma, Fma::InIntegers) => &[Helper::Fma],
+            Helper::Exp | Helper::F32Div if !matches!(fma, Fma::Fused) => &[Helper::Fma],
+            Helper::F16Min => &[Helper::F32Min],
+            Helper::F16Max => &[Helper::F32Max],
+            Helper::I32MulHi => &[Helper::U32MulHi],
+            Helper::I64MulHi => &[Helper::U64MulHi],
+            Helper::U64Div | Helper::U64Rem => &[Helper::U64Quotient],
+            Helper::I64Div => &[Helper::U64Div, Helper::I64Magnitude],
+            Helper::I64Rem => &[Helper::U64Rem, Helper::I64Magnitude],
+            Helper::I32ToBf16 => &[Helper::U32ToBf16, Helper::Bf16Round],
+            Helper::U32ToBf16 => &[Helper::Bf16Round],
+            Helper::I64ToBf16 => &[Helper::U64ToBf16],
+            Helper::U64ToBf16 => &[Helper::LeadingZeros, Helper::Bf16Round],
+            Helper::F32Min | Helper::F32Max | Helper::NearI32 | Helper::Bf16Round => {
+                &[Helper::IsNan]
+            }
+            Helper::ToI8 | Helper::ToI16 | Helper::ToI32 | Helper::ToI64 => &[Helper::IsNan],
+            Helper::ToU8 | Helper::ToU16 | Helper::ToU32 | Helper::ToU64 => &[Helper::IsNan],
+            _alone => &[],
+        }
+    }
+
+    fn text(self, fma: Fma) -> String {
+        let name = self.name();
+        match self {
+            Helper::I32Div => division("i32", name, "/"),
+            Helper::U32Div => division("u32", name, "/"),
+            Helper::I32Rem => division("i32", name, "%"),
+            Helper::U32Rem => division("u32", name, "%"),
+            Helper::Exp => exp(fused::function(fma)),
+            Helper::F32Div => quotient(fused::function(fma)),
+            Helper::Fma => fused::text(fma).to_string(),
+            Helper::Sum => fused::sum_text(fma).to_string(),
+            Helper::ToI8 => to_integer("i8", name),
+            Helper::ToI16 => to_integer("i16", name),
+            Helper::ToI32 => to_integer("i32", name),
+            Helper::ToI64 => to_integer("i64", name),
+            Helper::ToU8 => to_integer("u8", name),
+            Helper::ToU16 => to_integer("u16", name),
+            Helper::ToU32 => to_integer("u32", name),
+            Helper::ToU64 => to_integer("u64", name),
+            Helper::ZeroBits => ZERO_BITS.to_string(),
+            Helper::HiddenBits => HIDDEN_BITS.to_string(),
+            Helper::Elsewhere => ELSEWHERE.to_string(),
+            Helper::I32Index => I32_INDEX.to_string(),
+            Helper::I64Index => I64_INDEX.to_string(),
+            Helper::U64Index => U64_INDEX.to_string(),
+            Helper::IsNan => F32_IS_NAN.to_string(),
+            Helper::NearI32 => F32_NEAR_I32.to_string(),
+            Helper::Order => F32_ORDER.to_string(),
+            Helper::Unorder => F32_UNORDER.to_string(),
+            Helper::F32Min => F32_MIN.to_string(),
+            Helper::F32Max => F32_MAX.to_string(),
+            Helper::F16Min => F16_MIN.to_string(),
+            Helper::F16Max => F16_MAX.to_string(),
+            Helper::F16Round => F16_ROUND.to_string(),
+            Helper::Bf16Round => BF16_ROUND.to_string(),
+            Helper::U32MulHi => U32_MUL_HI.to_string(),
+            Helper::I32MulHi => I32_MUL_HI.to_string(),
+            Helper::U64MulHi => U64_MUL_HI.to_string(),
+            Helper::I64MulHi => I64_MUL_HI.to_string(),
+            Helper::U64Quotient => U64_QUOTIENT.to_string(),
+            Helper::I64Div => I64_DIV.to_string(),
+            Helper::U64Div => U64_DIV.to_string(),
+            Helper::I64Rem => I64_REM.to_string(),
+            Helper::U64Rem => U64_REM.to_string(),
+            Helper::I64Magnitude => I64_MAGNITUDE.to_string(),
+            Helper::CountOnes => U64_COUNT_ONES.to_string(),
+            Helper::LeadingZeros => U64_LEADING_ZEROS.to_string(),
+            Helper::TrailingZeros => U64_TRAILING_ZEROS.to_string(),
+            Helper::Reverse => U64_REVERSE.to_string(),
+            Helper::I32ToBf16 => I32_TO_BF16.to_string(),
+            Helper::U32ToBf16 => U32_TO_BF16.to_string(),
+            Helper::I64ToBf16 => I64_TO_BF16.to_string(),
+            Helper::U64ToBf16 => U64_TO_BF16.to_string(),
+        }
     }
 }
 
-fn text(name: &str, fma: Fma) -> Option<String> {
-    let operators = [("__div", "/"), ("__rem", "%")];
-    for (suffix, operator) in operators {
-        if let Some(ty @ ("i32" | "u32")) = name.strip_suffix(suffix) {
-            return Some(division(ty, name, operator));
-        }
-    }
-    if name == "f32__exp" {
-        return Some(exp(fused::function(fma)));
-    }
-    if name == "f32__div" {
-        return Some(quotient(fused::function(fma)));
-    }
-    if name == fused::NAME {
-        return fused::text(fma).map(str::to_string);
-    }
-    if name == fused::SUM {
-        return Some(fused::sum_text(fma).to_string());
-    }
-    if let Some(ty) = name.strip_prefix("f32__to_") {
-        return Some(to_integer(ty, name));
-    }
-    let text = match name {
-        "zero_bits" => {
-            "// Never written: it keeps bits that make no literal from being folded.
+const ZERO_BITS: &str = "// Never written: it keeps bits that make no literal from being folded.
 var<private> zero_bits: u32;
-"
-        }
-        "hidden_bits" => {
-            "// Bits of a constant that no compiler knows: rows are shorter than 2^31.
+";
+
+const HIDDEN_BITS: &str =
+    "// Bits of a constant that no compiler knows: rows are shorter than 2^31.
 fn hidden_bits(bits: u32) -> u32 {
     return bits | (constants.row >> 31u);
 }
-"
-        }
-        "elsewhere" => {
-            "// Never true: workgroups are fewer than 2^32 - 1. No driver takes what depends on it for a uniform.
+";
+
+const ELSEWHERE: &str = "// Never true: workgroups are fewer than 2^32 - 1. No driver takes what depends on it for a uniform.
 var<private> elsewhere: bool;
-"
-        }
-        "i32__index" => {
-            "fn i32__index(i: i32) -> u32 {
+";
+
+const I32_INDEX: &str = "fn i32__index(i: i32) -> u32 {
     return select(u32(i), 0xffffffffu, i < 0i);
 }
-"
-        }
-        "i64__index" => {
-            "fn i64__index(i: i64) -> u32 {
+";
+
+const I64_INDEX: &str = "fn i64__index(i: i64) -> u32 {
     return select(u32(i), 0xffffffffu, i < 0li || i > 4294967294li);
 }
-"
-        }
-        "u64__index" => {
-            "fn u64__index(i: u64) -> u32 {
+";
+
+const U64_INDEX: &str = "fn u64__index(i: u64) -> u32 {
     return select(u32(i), 0xffffffffu, i > 4294967294lu);
 }
-"
-        }
-        "f32__is_nan" => {
-            "fn f32__is_nan(x: f32) -> bool {
+";
+
+const F32_IS_NAN: &str = "fn f32__is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
-"
-        }
-        "f32__near_i32" => {
-            "// Of a number in the range of i32.
+";
+
+const F32_NEAR_I32: &str = "// Of a number in the range of i32.
 fn f32__near_i32(x: f32) -> i32 {
     return select(i32(x), 0i, f32__is_nan(x));
 }
-"
-        }
-        "f32__order" => {
-            "// The order of floats as unsigned integers: NaN, -inf, ..., -0, 0, ..., inf.
+";
+
+const F32_ORDER: &str =
+    "// The order of floats as unsigned integers: NaN, -inf, ..., -0, 0, ..., inf.
 fn f32__order(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     return (bits ^ (u32(bitcast<i32>(x) >> 31u) & 0x7fffffffu)) - 0x7f800001u;
 }
-"
-        }
-        "f32__unorder" => {
-            "fn f32__unorder(order: u32) -> f32 {
+";
+
+const F32_UNORDER: &str = "fn f32__unorder(order: u32) -> f32 {
     let bits = order + 0x7f800001u;
     return bitcast<f32>(bits ^ (u32(bitcast<i32>(bits) >> 31u) & 0x7fffffffu));
 }
-"
-        }
-        "f32__min" => {
-            "fn f32__min(a: f32, b: f32) -> f32 {
+";
+
+const F32_MIN: &str = "fn f32__min(a: f32, b: f32) -> f32 {
     // Equal numbers have the same bits, but for zeros.
     let smaller = select(b, a, a < b || f32__is_nan(b));
     return select(smaller, bitcast<f32>(bitcast<u32>(a) | bitcast<u32>(b)), a == b);
 }
-"
-        }
-        "f32__max" => {
-            "fn f32__max(a: f32, b: f32) -> f32 {
+";
+
+const F32_MAX: &str = "fn f32__max(a: f32, b: f32) -> f32 {
     // Equal numbers have the same bits, but for zeros.
     let larger = select(b, a, a > b || f32__is_nan(b));
     return select(larger, bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b)), a == b);
 }
-"
-        }
-        "f16__min" => {
-            "fn f16__min(a: float16, b: float16) -> float16 {
+";
+
+const F16_MIN: &str = "fn f16__min(a: float16, b: float16) -> float16 {
     return float16(f32__min(f32(a), f32(b)));
 }
-"
-        }
-        "f16__max" => {
-            "fn f16__max(a: float16, b: float16) -> float16 {
+";
+
+const F16_MAX: &str = "fn f16__max(a: float16, b: float16) -> float16 {
     return float16(f32__max(f32(a), f32(b)));
 }
-"
-        }
-        "f16__round" => {
-            "// The nearest f16, ties to even.
+";
+
+const F16_ROUND: &str = "// The nearest f16, ties to even.
 fn f16__round(x: f32) -> float16 {
     let bits = bitcast<u32>(x);
     let sign = bits & 0x80000000u;
@@ -196,20 +380,18 @@ fn f16__round(x: f32) -> float16 {
     }
     return float16(bitcast<f32>(sign | ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) & 0xffffe000u)));
 }
-"
-        }
-        "bf16__round" => {
-            "// The nearest bf16, ties to even.
+";
+
+const BF16_ROUND: &str = "// The nearest bf16, ties to even.
 fn bf16__round(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let nan = bits | 0x00400000u;
     let nearest = bits + 0x7fffu + ((bits >> 16u) & 1u);
     return bitcast<f32>(select(nearest, nan, f32__is_nan(x)) & 0xffff0000u);
 }
-"
-        }
-        "u32__mul_hi" => {
-            "fn u32__mul_hi(a: u32, b: u32) -> u32 {
+";
+
+const U32_MUL_HI: &str = "fn u32__mul_hi(a: u32, b: u32) -> u32 {
     let a_low = a & 0xffffu;
     let a_high = a >> 16u;
     let b_low = b & 0xffffu;
@@ -218,16 +400,14 @@ fn bf16__round(x: f32) -> f32 {
     let other = a_low * b_high + (middle & 0xffffu);
     return a_high * b_high + (middle >> 16u) + (other >> 16u);
 }
-"
-        }
-        "i32__mul_hi" => {
-            "fn i32__mul_hi(a: i32, b: i32) -> i32 {
+";
+
+const I32_MUL_HI: &str = "fn i32__mul_hi(a: i32, b: i32) -> i32 {
     return i32(u32__mul_hi(u32(a), u32(b))) - select(0i, b, a < 0i) - select(0i, a, b < 0i);
 }
-"
-        }
-        "u64__mul_hi" => {
-            "fn u64__mul_hi(a: u64, b: u64) -> u64 {
+";
+
+const U64_MUL_HI: &str = "fn u64__mul_hi(a: u64, b: u64) -> u64 {
     let a_low = a & 0xfffffffflu;
     let a_high = a >> 32u;
     let b_low = b & 0xfffffffflu;
@@ -236,18 +416,17 @@ fn bf16__round(x: f32) -> f32 {
     let other = a_low * b_high + (middle & 0xfffffffflu);
     return a_high * b_high + (middle >> 32u) + (other >> 32u);
 }
-"
-        }
-        "i64__mul_hi" => {
-            "fn i64__mul_hi(a: i64, b: i64) -> i64 {
+";
+
+const I64_MUL_HI: &str = "fn i64__mul_hi(a: i64, b: i64) -> i64 {
     // A factor counts where the other one is negative. As a choice between two values lavapipe gets it
     // wrong for constants.
     return i64(u64__mul_hi(u64(a), u64(b))) - ((a >> 63u) & b) - ((b >> 63u) & a);
 }
-"
-        }
-        "u64__quotient" => {
-            "// For b > 0, by the high words and then bit by bit: with a 64-bit division in a kernel some
+";
+
+const U64_QUOTIENT: &str =
+    "// For b > 0, by the high words and then bit by bit: with a 64-bit division in a kernel some
 // compilers lose halves of other values.
 fn u64__quotient(a: u64, b: u64) -> u64 {
     let high = u32(a >> 32u);
@@ -272,95 +451,89 @@ fn u64__quotient(a: u64, b: u64) -> u64 {
     }
     return quotient;
 }
-"
-        }
-        "u64__div" => {
-            "fn u64__div(a: u64, b: u64) -> u64 {
+";
+
+const I64_DIV: &str = "fn i64__div(a: i64, b: i64) -> i64 {
+    let quotient = i64(u64__div(u64(i64__magnitude(a)), u64(i64__magnitude(b))));
+    let negative = (a ^ b) >> 63u;
+    return (quotient ^ negative) - negative;
+}
+";
+
+const U64_DIV: &str = "fn u64__div(a: u64, b: u64) -> u64 {
     if (b == 0lu) {
         return 0lu;
     }
     return u64__quotient(a, b);
 }
-"
-        }
-        "u64__rem" => {
-            "fn u64__rem(a: u64, b: u64) -> u64 {
+";
+
+const I64_REM: &str = "fn i64__rem(a: i64, b: i64) -> i64 {
+    let rest = i64(u64__rem(u64(i64__magnitude(a)), u64(i64__magnitude(b))));
+    let negative = a >> 63u;
+    return (rest ^ negative) - negative;
+}
+";
+
+const U64_REM: &str = "fn u64__rem(a: u64, b: u64) -> u64 {
     if (b == 0lu) {
         return 0lu;
     }
     return a - u64__quotient(a, b) * b;
 }
-"
-        }
-        "i64__div" => {
-            "fn i64__div(a: i64, b: i64) -> i64 {
-    let quotient = i64(u64__div(u64(i64__magnitude(a)), u64(i64__magnitude(b))));
-    let negative = (a ^ b) >> 63u;
-    return (quotient ^ negative) - negative;
-}
-"
-        }
-        "i64__rem" => {
-            "fn i64__rem(a: i64, b: i64) -> i64 {
-    let rest = i64(u64__rem(u64(i64__magnitude(a)), u64(i64__magnitude(b))));
-    let negative = a >> 63u;
-    return (rest ^ negative) - negative;
-}
-"
-        }
-        "i64__magnitude" => {
-            "fn i64__magnitude(x: i64) -> i64 {
+";
+
+const I64_MAGNITUDE: &str = "fn i64__magnitude(x: i64) -> i64 {
     let negative = x >> 63u;
     return (x ^ negative) - negative;
 }
-"
-        }
-        "u64__count_ones" => {
-            "fn u64__count_ones(x: u64) -> u64 {
+";
+
+const U64_COUNT_ONES: &str = "fn u64__count_ones(x: u64) -> u64 {
     return u64(countOneBits(u32(x & 0xfffffffflu)) + countOneBits(u32(x >> 32u)));
 }
-"
-        }
-        "u64__leading_zeros" => {
-            "fn u64__leading_zeros(x: u64) -> u64 {
+";
+
+const U64_LEADING_ZEROS: &str = "fn u64__leading_zeros(x: u64) -> u64 {
     let high = u32(x >> 32u);
     let low = u32(x & 0xfffffffflu);
     return u64(select(countLeadingZeros(high), 32u + countLeadingZeros(low), high == 0u));
 }
-"
-        }
-        "u64__trailing_zeros" => {
-            "fn u64__trailing_zeros(x: u64) -> u64 {
+";
+
+const U64_TRAILING_ZEROS: &str = "fn u64__trailing_zeros(x: u64) -> u64 {
     let high = u32(x >> 32u);
     let low = u32(x & 0xfffffffflu);
     return u64(select(countTrailingZeros(low), 32u + countTrailingZeros(high), low == 0u));
 }
-"
-        }
-        "u64__reverse" => {
-            "fn u64__reverse(x: u64) -> u64 {
+";
+
+const U64_REVERSE: &str = "fn u64__reverse(x: u64) -> u64 {
     let high = u64(reverseBits(u32(x & 0xfffffffflu)));
     return (high << 32u) | u64(reverseBits(u32(x >> 32u)));
 }
-"
-        }
-        "u32__to_bf16" => {
-            "// Rounded once: what an f32 cannot hold is rounded to odd on the way.
+";
+
+const I32_TO_BF16: &str = "fn i32__to_bf16(x: i32) -> f32 {
+    let magnitude = u32__to_bf16(u32(select(x, 0i - x, x < 0i)));
+    return select(magnitude, -magnitude, x < 0i);
+}
+";
+
+const U32_TO_BF16: &str = "// Rounded once: what an f32 cannot hold is rounded to odd on the way.
 fn u32__to_bf16(x: u32) -> f32 {
     let odd = (x & 0xffffff00u) | select(0u, 0x100u, (x & 0xffu) != 0u);
     return bf16__round(f32(select(x, odd, x >= 0x1000000u)));
 }
-"
-        }
-        "i32__to_bf16" => {
-            "fn i32__to_bf16(x: i32) -> f32 {
-    let magnitude = u32__to_bf16(u32(select(x, 0i - x, x < 0i)));
-    return select(magnitude, -magnitude, x < 0i);
+";
+
+const I64_TO_BF16: &str = "fn i64__to_bf16(x: i64) -> f32 {
+    let magnitude = u64__to_bf16(u64(select(x, 0li - x, x < 0li)));
+    return select(magnitude, -magnitude, x < 0li);
 }
-"
-        }
-        "u64__to_bf16" => {
-            "// Rounded once: what an f32 cannot hold is rounded to odd on the way.
+";
+
+const U64_TO_BF16: &str = "// Rounded once: what an f32 cannot hold is rounded to odd on the way.
 fn u64__to_bf16(x: u64) -> f32 {
     if (x < 0x1000000lu) {
         return bf16__round(f32(u32(x)));
@@ -370,19 +543,7 @@ fn u64__to_bf16(x: u64) -> f32 {
     let odd = kept | select(0u, 1u, (u64(kept) << shift) != x);
     return bf16__round(f32(odd) * bitcast<f32>((127u + shift) << 23u));
 }
-"
-        }
-        "i64__to_bf16" => {
-            "fn i64__to_bf16(x: i64) -> f32 {
-    let magnitude = u64__to_bf16(u64(select(x, 0li - x, x < 0li)));
-    return select(magnitude, -magnitude, x < 0li);
-}
-"
-        }
-        _ => return None,
-    };
-    Some(text.to_string())
-}
+";
 
 /// A quotient of `f32`, with the name of a fused `fma`.
 fn quotient(fma: &str) -> String {

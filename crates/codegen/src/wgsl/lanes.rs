@@ -12,6 +12,7 @@ use invar_ir::ops::lanes::{identity, scan_start};
 use invar_ir::ops::{Group, LaneRule};
 use invar_ir::{Const, Dim, Imm, Inst, Op, Scalar, Scope, Span, Type, Value};
 
+use super::helpers::Helper;
 use super::types;
 use super::types::{splat, tag, value as wgsl_type, zero};
 use super::writer::{Exchange, Identity, Writer};
@@ -93,7 +94,7 @@ impl Writer<'_> {
     /// which must be one of a full simdgroup's; what a missing lane has is anything.
     fn shuffle(&mut self, ty: Type) -> String {
         let name = format!("{}__shuffle", tag(ty));
-        if self.written.contains(&name) {
+        if self.helpers.has(&name) {
             return name;
         }
         let holds = wgsl_type(ty);
@@ -231,7 +232,7 @@ impl Writer<'_> {
         span: Span,
     ) -> String {
         let name = format!("{}__{op}", tag(ty));
-        if self.written.contains(&name) {
+        if self.helpers.has(&name) {
             return name;
         }
         let size = match group {
@@ -489,14 +490,14 @@ impl Writer<'_> {
         match scalar {
             Scalar::I32 | Scalar::U32 => Some(format!("    return {function}(x);\n")),
             Scalar::F32 if function == "subgroupMax" && matches!(ty, Type::Scalar(_)) => {
-                self.need("f32__order");
-                self.need("f32__unorder");
+                self.need(Helper::Order);
+                self.need(Helper::Unorder);
                 Some("    return f32__unorder(subgroupMax(f32__order(x)));\n".to_string())
             }
             // NaN comes last in the order of what is turned round.
             Scalar::F32 if least && matches!(ty, Type::Scalar(_)) => {
-                self.need("f32__order");
-                self.need("f32__unorder");
+                self.need(Helper::Order);
+                self.need(Helper::Unorder);
                 Some("    return -f32__unorder(subgroupMax(f32__order(-x)));\n".to_string())
             }
             _other => None,
@@ -542,7 +543,7 @@ impl Writer<'_> {
                 let holds = wgsl_type(ty);
                 let thread = self.thread();
                 let scalar = ty.component_scalar();
-                if !self.written.contains(&name) {
+                if !self.helpers.has(&name) {
                     self.helper_bytes += types::held_bytes(scalar, self.options.features)
                         * u64::from(ty.component_count());
                 }

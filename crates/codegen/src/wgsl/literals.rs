@@ -2,6 +2,7 @@
 
 use invar_ir::{Const, Scalar, Type};
 
+use super::helpers::Helper;
 use super::types::{splat, widen_f16, zero};
 use super::writer::Writer;
 
@@ -80,10 +81,10 @@ impl Writer<'_> {
     fn float_of_bits(&mut self, x: f32) -> String {
         let bits = x.to_bits();
         if self.options.features.hides_zeros {
-            self.need("hidden_bits");
+            self.need(Helper::HiddenBits);
             return format!("bitcast<f32>(hidden_bits({bits:#x}u))");
         }
-        self.need("zero_bits");
+        self.need(Helper::ZeroBits);
         format!("bitcast<f32>({bits:#x}u | zero_bits)")
     }
 }

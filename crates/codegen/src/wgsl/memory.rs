@@ -10,6 +10,7 @@ use invar_ir::{
     Value, Width,
 };
 
+use super::helpers::Helper;
 use super::names::Wgsl;
 use super::plan::{Object, Storage};
 use super::types;
@@ -86,12 +87,14 @@ impl Writer<'_> {
         }
         match scalar {
             Scalar::I64 | Scalar::U64 => {
-                let helper = format!("{scalar}__index");
-                self.need(&helper);
+                let helper = self.need(match scalar {
+                    Scalar::I64 => Helper::I64Index,
+                    _unsigned => Helper::U64Index,
+                });
                 format!("{helper}({text})")
             }
             Scalar::I8 | Scalar::I16 | Scalar::I32 => {
-                self.need("i32__index");
+                self.need(Helper::I32Index);
                 format!("i32__index({text})")
             }
             Scalar::Bool
@@ -278,12 +281,14 @@ impl Writer<'_> {
                     _signed => "9223372036854775000li",
                 };
                 let kind = if scalar == Scalar::U64 { "lu" } else { "li" };
-                let helper = format!("{scalar}__index");
-                self.need(&helper);
+                let helper = self.need(match scalar {
+                    Scalar::I64 => Helper::I64Index,
+                    _unsigned => Helper::U64Index,
+                });
                 format!("{helper}(min({text}, {limit}) + {j}{kind})")
             }
             Scalar::I8 | Scalar::I16 | Scalar::I32 => {
-                self.need("i32__index");
+                self.need(Helper::I32Index);
                 format!("i32__index(min({text}, 2147483600i) + {j}i)")
             }
             Scalar::Bool

@@ -78,6 +78,7 @@ use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::pipeline::{Lowering, WGSL};
 use crate::shading::comment::{Quotes, one_line};
 use crate::shading::flow::Frames;
+use crate::shading::helpers::Helpers;
 use bindings::{Places, attributes};
 use interface::Field;
 pub use interface::{
@@ -297,8 +298,7 @@ impl<'a> Writer<'a> {
             },
             values: vec![String::new(); kernel.values.len()],
             constants: vec![None; kernel.values.len()],
-            helpers: Vec::new(),
-            written: HashSet::new(),
+            helpers: Helpers::default(),
             identity: BTreeSet::new(),
             helper_bytes: 0,
             matrices: String::new(),
@@ -345,7 +345,7 @@ impl<'a> Writer<'a> {
         if self.options.features.ends_loops
             && pieces
                 .into_iter()
-                .chain(&self.helpers)
+                .chain(self.helpers.texts())
                 .any(|piece| iteration_guard::has_loop(piece))
         {
             let place = places.free();
@@ -357,7 +357,7 @@ impl<'a> Writer<'a> {
             });
         }
         text.push_str(&workgroup);
-        for helper in &self.helpers {
+        for helper in self.helpers.texts() {
             text.push('\n');
             text.push_str(helper);
         }

@@ -7,6 +7,7 @@ use invar_ir::ops::Meaning;
 use invar_ir::{Const, FloatMode, Imm, Inst, Op, Scalar, Span, Type, Value};
 
 use super::fused::SUM;
+use super::helpers::Helper;
 use super::interface::Fma;
 use super::types;
 use super::types::{
@@ -78,7 +79,7 @@ impl Writer<'_> {
             && types[0].scalar() == Some(Scalar::F32)
             && self.floats.is_within_i32(args[0])
         {
-            self.need("f32__near_i32");
+            self.need(Helper::NearI32);
             return self.each(types[0], result, &texts, |_, p| {
                 format!("f32__near_i32({})", p[0])
             });
@@ -116,7 +117,7 @@ impl Writer<'_> {
         if let (Op::Cast | Op::AsType, [ty]) = (op, types)
             && let Some(scalar) = ty.scalar().filter(|s| word(*s))
         {
-            self.need("hidden_bits");
+            self.need(Helper::HiddenBits);
             let holds = wgsl_scalar(scalar);
             texts[0] = self.each(*ty, *ty, texts, |_, p| {
                 format!("{holds}(hidden_bits(u32({})))", p[0])
@@ -133,7 +134,7 @@ impl Writer<'_> {
         texts: &[String],
         constants: &[Option<Const>],
     ) -> String {
-        self.need("f32__is_nan");
+        self.need(Helper::IsNan);
         let nan = |c: Option<Const>| c.is_some_and(|c| f32::from_bits(c.bits as u32).is_nan());
         let known: Vec<bool> = constants.iter().map(|c| c.is_some() && !nan(*c)).collect();
         self.each(ty, ty, texts, |_, p| {
@@ -181,7 +182,7 @@ impl Writer<'_> {
                 if near || fast {
                     return self.fit(ty, infix("/"));
                 }
-                self.need("f32__div");
+                self.need(Helper::F32Div);
                 let text = self.each(ty, to, args, |_, p| format!("f32__div({})", p.join(", ")));
                 self.fit(ty, text)
             }
@@ -194,8 +195,7 @@ impl Writer<'_> {
                 if safe && !wide && matches!(ty, Type::Scalar(_)) {
                     return infix(operator);
                 }
-                let name = format!("{}__{}", wgsl_scalar(scalar), op.name());
-                self.need(&name);
+                let name = self.need(Helper::division(op, scalar));
                 let text = self.each(ty, to, args, |_, p| format!("{name}({})", p.join(", ")));
                 self.fit(ty, text)
             }
@@ -234,20 +234,19 @@ impl Writer<'_> {
                 if float {
                     let f16 = scalar == Scalar::F16 && self.options.features.f16;
                     let name = match (f16, low) {
-                        (true, true) => "f16__min",
-                        (true, false) => "f16__max",
-                        (false, true) => "f32__min",
-                        (false, false) => "f32__max",
+                        (true, true) => Helper::F16Min,
+                        (true, false) => Helper::F16Max,
+                        (false, true) => Helper::F32Min,
+                        (false, false) => Helper::F32Max,
                     };
-                    self.need(name);
+                    let name = self.need(name);
                     self.each(ty, to, args, |_, p| format!("{name}({})", p.join(", ")))
                 } else {
                     call(if low { "min" } else { "max" })
                 }
             }
             Op::Exp if scalar == Scalar::F32 && self.kernel.float_mode != FloatMode::Fast => {
-                self.need("f32__exp");
-                call("f32__exp")
+                call(self.need(Helper::Exp))
             }
             Op::Ceil => call("ceil"),
             Op::Floor => call("floor"),
@@ -266,8 +265,7 @@ impl Writer<'_> {
                 self.fit_integer(ty, format!("({a} * {b}) >> {width}"))
             }
             Op::MulHi => {
-                let name = format!("{}__mul_hi", wgsl_scalar(scalar));
-                self.need(&name);
+                let name = self.need(Helper::mul_hi(scalar));
                 self.each(ty, to, args, |_, p| format!("{name}({})", p.join(", ")))
             }
             Op::Eq => infix("=="),
@@ -315,12 +313,12 @@ impl Writer<'_> {
         let scalar = ty.component_scalar();
         if scalar.size_bytes() == 8 {
             let name = match op {
-                Op::Popcount => "u64__count_ones",
-                Op::Clz => "u64__leading_zeros",
-                Op::Ctz => "u64__trailing_zeros",
-                _reverse => "u64__reverse",
+                Op::Popcount => Helper::CountOnes,
+                Op::Clz => Helper::LeadingZeros,
+                Op::Ctz => Helper::TrailingZeros,
+                _reverse => Helper::Reverse,
             };
-            self.need(name);
+            let name = self.need(name);
             let back = wgsl_scalar(scalar);
             return self.each(ty, to, args, |_, p| {
                 format!("{back}({name}(u64({})))", p[0])
@@ -417,8 +415,10 @@ impl Writer<'_> {
             // Vulkan does not say to which neighbour.
             return format!("{}({text})", wgsl_type(ty));
         }
-        let one = format!("{scalar}__round");
-        self.need(&one);
+        let one = self.need(match scalar {
+            Scalar::F16 => Helper::F16Round,
+            _shorter => Helper::Bf16Round,
+        });
         if ty.component_count() == 1 {
             return format!("{one}({text})");
         }
@@ -486,16 +486,14 @@ impl Writer<'_> {
                 }
             }
             (s, t) if s.is_float() => {
-                let name = format!("f32__to_{t}");
-                self.need(&name);
+                let name = self.need(Helper::to_integer(t));
                 let one = Type::Scalar(s);
                 self.each(from, to, &[text.to_string()], |w, p| {
                     format!("{name}({})", w.in_f32(one, &p[0]))
                 })
             }
             (s, Scalar::BF16) if s.size_bytes() >= 4 => {
-                let name = format!("{s}__to_bf16");
-                self.need(&name);
+                let name = self.need(Helper::to_bf16(s));
                 self.each(from, to, &[text.to_string()], |_, p| {
                     format!("{name}({})", p[0])
                 })
@@ -662,7 +660,7 @@ impl Writer<'_> {
 
     /// A sum or difference that nothing is to cancel.
     pub(super) fn kept_sum(&mut self, op: Op, ty: Type, args: &[String]) -> String {
-        self.need(SUM);
+        self.need(Helper::Sum);
         let sign = if op == Op::Sub { "-" } else { "" };
         self.each(ty, ty, args, |_, p| {
             format!("{SUM}({}, {sign}{})", p[0], p[1])

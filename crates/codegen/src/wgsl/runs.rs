@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use invar_ir::{FloatMode, Inst, InstKind, Op, Region, Type, Value};
 
+use super::helpers::Helper;
 use super::writer::Writer;
 use crate::tuning::{LEAST_RUN, MOST_RUN};
 
@@ -68,7 +69,7 @@ impl Writer<'_> {
     }
 
     fn exps(&mut self, members: &[&Inst]) {
-        self.need("f32__exp");
+        self.need(Helper::Exp);
         self.quote(members[0].span);
         let mut all = Vec::new();
         for inst in members {

@@ -23,6 +23,7 @@ use invar_ir::{
     Value,
 };
 
+use super::helpers::Helper;
 use super::types::{value as wgsl_type, zero};
 use super::writer::Writer;
 
@@ -264,7 +265,7 @@ impl Writer<'_> {
         if !self.followed_long.contains(&value) {
             return text;
         }
-        self.need("elsewhere");
+        self.need(Helper::Elsewhere);
         let ty = self.ty(value);
         let Type::Matrix {
             scalar,

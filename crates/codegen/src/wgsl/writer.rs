@@ -16,6 +16,7 @@ use crate::analysis::floats::Floats;
 use crate::analysis::order::LaunchOrder;
 use crate::shading::comment::Quotes;
 use crate::shading::flow::Frames;
+use crate::shading::helpers::Helpers;
 
 /// How the lanes of a simdgroup exchange values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +67,7 @@ pub(super) struct Writer<'a> {
     /// The value, of those that are constants.
     pub(super) constants: Vec<Option<Const>>,
     /// Functions and variables at module scope that were asked for, in order.
-    pub(super) helpers: Vec<String>,
-    /// Their names.
-    pub(super) written: HashSet<String>,
+    pub(super) helpers: Helpers,
     /// What of the thread's identity is used.
     pub(super) identity: BTreeSet<Identity>,
     /// Bytes of workgroup variables that helpers declare.
