@@ -97,6 +97,12 @@ def store(container, key, value):
     t = _trace.current()
     if id(container) in t.frozen:
         raise _trace.error(t.frozen[id(container)][1])
+    note_store(container, key, value)
+
+
+def note_store(container, key, value):
+    """Stores at a place that may be frozen: what ways changed before they met."""
+    t = _trace.current()
     region = t.regions[-1]
     place = id(container), key
     if place not in region.log:
@@ -419,7 +425,7 @@ class Merge:
             if name.isidentifier():
                 _trace.current().builder.name(result, name)
         for container, key, maker in self.places:
-            store(container, key, maker(made))
+            note_store(container, key, maker(made))
         return made
 
 

@@ -15,9 +15,13 @@ from __future__ import annotations
 import builtins
 import collections
 import copy
+import decimal
 import enum
+import fractions
 import functools
 import operator
+import re
+import sys
 import types
 
 import numpy as np
@@ -27,7 +31,7 @@ from ._control import check_change, check_identity, in_region, remember
 from ._errors import Error
 from ._functions import written
 from ._syntax import own
-from ._values import Elements, Memory, Value
+from ._values import Elements, Memory, Value, _Still
 
 
 def traced(args):
@@ -265,13 +269,16 @@ _METHODS = {
 }
 _METHODS[np.ndarray] = {"dump", "resize", "setflags", "tofile", "__init__", "__setstate__"}
 _METHODS.update(dict.fromkeys((str, bytes, tuple, frozenset, int, float, complex, range, bool), ()))
-#: Modules of whose types nothing changes, but what has a row above.
-_VALUES = ("enum", "re", "fractions", "decimal", "invar", "numpy", "ml_dtypes")
+#: Types of whose objects no method changes anything, but what has a row above.
+_VALUES = (enum.Enum, fractions.Fraction, decimal.Decimal, re.Pattern, re.Match, np.generic, np.dtype, np.poly1d)
 #: Modules whose classes make objects, and do nothing else.
 _CLASSES = (
-    *_VALUES, "_invar", "layout", "builtins", "functools", "itertools", "operator", "collections",
-    "types", "dataclasses", "string", "numbers",
+    "ml_dtypes", "enum", "fractions", "_invar", "layout", "builtins", "functools", "itertools", "operator",
+    "collections", "types", "dataclasses", "string", "numbers",
 )  # fmt: skip
+#: Such classes of other modules: each may stand for those that derive from it there, but for ``_WRITERS``.
+_MAKING = (*_VALUES, np.ndarray, np.finfo, np.iinfo, np.vectorize, np.broadcast, np.ndindex, np.ndenumerate)
+_WRITERS = (np.memmap,)
 #: Functions of modules that change nothing, nor take from an iterator that is older.
 _FUNCTIONS = {
     "builtins": "abs all any ascii bin callable chr divmod format getattr hasattr hash hex id isinstance "
@@ -293,9 +300,14 @@ _EFFECTS = (
     "save savez savez_compressed savetxt seterr seterrcall setbufsize set_printoptions "
     "set_string_function write_array open_memmap"
 ).split()
-#: Modules of this package that run kernels.
-_RUNNING = ("_launch", "_array", "_load", "_kernel", "enigma.runtime_dispatch", "enigma.compiler")
-_RUNNING = tuple(f"invar.{name}" for name in _RUNNING)
+#: Modules of this package whose functions and objects are parts of the language.
+_LANGUAGE = (
+    "_values", "_ops", "_operators", "_types", "_tiles", "_views", "_imageblocks", "_quantised", "_control", "_calls",
+    "layout", "enigma",
+)  # fmt: skip
+_LANGUAGE = tuple(f"invar.{name}" for name in _LANGUAGE)
+#: Those of them that run kernels.
+_RUNNING = ("invar.enigma.runtime_dispatch", "invar.enigma.compiler", "invar.enigma.benchmark")
 
 
 def _module(thing):
@@ -308,24 +320,27 @@ def _is_harmless(function):
     name, holder = getattr(function, "__name__", ""), getattr(function, "__self__", None)
     if isinstance(function, type):
         return _makes_only(function)
-    if any(_module(x).startswith(_RUNNING) for x in (function, type(function), type(holder))):
-        return False
+    own_modules = [m for m in map(_module, (function, type(function), type(holder))) if m.startswith("invar.")]
+    if own_modules:
+        # Textures and samplers of kernels stand beside those of the host.
+        return isinstance(holder, _Still) or all(_is_of_language(module) for module in own_modules)
     if holder is not None and not isinstance(holder, (types.ModuleType, type)):
         for cls, changing in _METHODS.items():
             if isinstance(holder, cls):
                 if name in changing:
                     check_changing_method(holder, name)
                 return True
-        # `np.add.at` writes what is read-only.
-        changes = isinstance(holder, np.ufunc) and name == "at"
-        return _module(type(holder)).partition(".")[0] in _VALUES and not changes
+        if isinstance(holder, np.ufunc):
+            # `np.add.at` writes what is read-only.
+            return _is_of_numpy(holder) and name != "at"
+        return isinstance(holder, _VALUES) or _module(type(holder)) in ("invar", "layout", "ml_dtypes")
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return name not in _METHODS.get(function.__objclass__, (name,))
     module = _module(function).partition(".")[0].lstrip("_")
-    if module in ("invar", "layout", "math", "cmath", "ml_dtypes") or isinstance(function, np.ufunc):
+    if module in ("invar", "layout", "math", "cmath", "ml_dtypes"):
         return True  # What the extension makes is of its own modules.
-    if module == "numpy":
-        return name not in _EFFECTS
+    if isinstance(function, np.ufunc) or module == "numpy":
+        return _is_of_numpy(function)
     if isinstance(holder, type):
         return _makes_only(holder)  # A method of a class, such as `dict.fromkeys`.
     if isinstance(function, (operator.attrgetter, operator.itemgetter)):
@@ -333,11 +348,26 @@ def _is_harmless(function):
     return name in _FUNCTIONS.get(module, ()) or _module(type(function)) == "invar"
 
 
+def _is_of_language(module):
+    return module.startswith(_LANGUAGE) and not module.startswith(_RUNNING)
+
+
+def _is_of_numpy(function):
+    """Whether NumPy itself has a function, and it only computes: neither ``np.vectorize`` nor ``np.frompyfunc`` say
+    what they call."""
+    name = getattr(function, "__name__", "")
+    module = sys.modules.get(_module(function) or "numpy")
+    return getattr(module, name, None) is function and name not in _EFFECTS
+
+
 def _makes_only(cls):
     """Whether objects of a class are made without code that Python would run by itself and that is not
     known here."""
+    if _module(cls).startswith("invar."):
+        return _is_of_language(_module(cls)) or issubclass(cls, BaseException)
     if not own(cls):
-        return _module(cls).partition(".")[0] in _CLASSES
+        made = issubclass(cls, _MAKING) and not issubclass(cls, _WRITERS)
+        return made or _module(cls).partition(".")[0] in _CLASSES
     if issubclass(cls, BaseException):
         return True
     code = cls.__new__, cls.__init__, getattr(type(cls), "__call__", None)

@@ -315,7 +315,7 @@ def one_of_two_lists_that_is_only_read(i, _):
     return chosen[0] * 100 + chosen[1] * 10 + a[0] + b[1]
 
 
-@refuses(r"is a different object on each path through .*, so it can only be read behind it")
+@case
 def a_name_that_a_branch_changes_and_rebinds(i, _):
     a, b = [i, 1], [2, i]
     d = a
@@ -349,7 +349,17 @@ def objects_of_a_list_in_turn_in_a_branch(i, _):
     return pairs[0].a * 10 + pairs[1].a
 
 
-@refuses(r"is a different object on each path through .*, so it can only be read behind it")
+@case
+def what_a_branch_changes_and_rebinds(i, _):
+    c = [3, 4]
+    h = [c]
+    if i > 4:
+        c[1] += 1
+        c = [i, i]
+    return h[0][1] + c[0]
+
+
+@case
 def one_of_two_rows_in_each_branch(i, _):
     rows = [[i, 1], [2, 3]]
     if i > 4:
@@ -376,7 +386,7 @@ def one_of_two_entries_of_a_dict_in_each_branch(i, _):
     return state["a"][0] * 100 + state["b"][0]
 
 
-@refuses(r"is a different object on each path through .*, so it can only be read behind it")
+@case
 def tuples_of_one_of_two(i, _):
     a, b = [i], [1]
     if i > 4:
@@ -728,18 +738,6 @@ def tuples_of_lists(i):
         t = ([1], xs)
     t[0][0] += 5
     return xs[0]
-
-
-def test_what_a_branch_changes_and_rebinds_is_not_lost():
-    def unnamed(i):
-        c = [3, 4]
-        h = [c]
-        if i > 4:
-            c[1] += 1
-            c = [i, i]
-        return h[0][1] + c[0]
-
-    refused(unnamed, r"`c` is a different object on each path through the `if` on line \d+")
 
 
 @pytest.mark.parametrize("function, name", SHARED)

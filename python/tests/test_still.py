@@ -9,6 +9,7 @@ import abc
 import collections
 import copy
 import dataclasses
+import decimal
 import email.message
 import enum
 import functools
@@ -211,6 +212,11 @@ def world():
         "counter": Counter(),
         "bytes": bytearray(8),
         "again": Again(),
+        "two": [1, 2],
+        "texture": iv.Texture(np.zeros((2, 2), np.uint8), "r8unorm"),
+        "as_numpy": np.frompyfunc(Counter().step, 1, 1),
+        "context": decimal.Context(),
+        "steps": np.nditer(np.arange(4)),
     }
 
 
@@ -328,6 +334,13 @@ ELSEWHERE = {
     ),
     "a_process": (f"`subprocess.Popen{CALLED}", lambda w: subprocess.Popen(["true"])),
     "a_launch": (f"Launch{CALLED}", lambda w: another[1, 1](w["array"])),
+    "a_texture_of_the_authors": (rf"clear{CALLED}", lambda w: w["texture"].clear((1, 1, 1, 1))),
+    "levels_of_a_texture": (rf"fill_levels{CALLED}", lambda w: w["texture"].fill_levels()),
+    "a_function_for_each_element": (CALLED, lambda w: np.vectorize(w["counter"].step)([1])),
+    "a_function_as_one_of_numpy": (CALLED, lambda w: w["as_numpy"]([1, 2])),
+    "settings_of_decimals": (rf"clear_traps{CALLED}", lambda w: w["context"].clear_traps()),
+    "an_iterator_of_numpy": (rf"iternext{CALLED}", lambda w: w["steps"].iternext()),
+    "a_file_as_an_array": (rf"memmap{CALLED}", lambda w: np.memmap("none", np.uint8, "w+", shape=4)),
     "an_object_that_is_made_by_its_author": (f"Made{CALLED}", lambda w: Made()),
     "a_list_of_the_authors": (f"Listed{CALLED}", lambda w: Listed()),
 }  # fmt: skip
@@ -628,6 +641,37 @@ def a_shuffle(w, i):
     if i > 3:
         random.Random(4).shuffle(row)
     return row[0] * 7 + row[5]
+
+
+@body
+def an_older_list_or_another_one(w, i):
+    row = w["two"]
+    if i > 3:
+        mine = row
+        mine[0] = 9
+    else:
+        mine = [4, 5]
+    return mine[0] * 10 + mine[1] + row[0] * 100
+
+
+@body
+def an_older_list_that_was_the_best(w, i):
+    best = w["two"]
+    if i > 3:
+        w["two"][0] = 7
+        best = [1, 2]
+    return best[0] + w["two"][0] * 10
+
+
+@refused(r"is a different object on each path through")
+def a_change_behind_where_lists_meet(w, i):
+    row = w["two"]
+    mine = row
+    if i > 3:
+        row[0] = 9
+        mine = [4, 5]
+    row[1] = 3
+    return mine[1]
 
 
 @body
