@@ -861,7 +861,10 @@ impl<'k> Subject<'k> {
     /// The launch of a model.
     fn launch(&self, q: &Query, values: &[i128]) -> Launch {
         let value = |name: &str| q.form(name).and_then(|form| form.value(values));
-        let mut launch = Launch::default();
+        let mut launch = Launch {
+            simdgroup: value("simdgroup"),
+            ..Launch::default()
+        };
         for d in Dim::ALL {
             let i = d as usize;
             launch.grid[i] = value(&format!("grid.{}", d.name()));

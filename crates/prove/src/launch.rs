@@ -33,6 +33,8 @@ pub struct Launch {
     pub fields: BTreeMap<(usize, u32), i128>,
     /// By function constant.
     pub constants: Vec<Option<i128>>,
+    /// Threads of a simdgroup, where that matters and the kernel does not say it.
+    pub simdgroup: Option<i128>,
     /// Elements of buffers that the dispatch does not write: those that matter.
     pub contents: BTreeMap<Memory, BTreeMap<u64, i128>>,
 }
@@ -254,6 +256,8 @@ pub struct Spelled {
     pub constants: Vec<(String, String)>,
     /// Threads of a simdgroup, where the launch says it.
     pub simdgroup: Option<u32>,
+    /// After how many seconds to stop, where it comes to no end.
+    pub time_limit: Option<u32>,
 }
 
 impl Spelled {
@@ -272,7 +276,22 @@ impl Spelled {
         if let Some(size) = self.simdgroup {
             out.extend(["--simdgroup".to_string(), size.to_string()]);
         }
+        if let Some(seconds) = self.time_limit {
+            out.extend(["--time-limit".to_string(), seconds.to_string()]);
+        }
         out
+    }
+
+    /// The same launch, then in simdgroups of the size that was found for it, if that is another than is usual.
+    pub fn in_simdgroups(self, kernel: &Kernel, found: &Launch) -> Vec<Spelled> {
+        const USUAL: u32 = 32;
+        let size = found.simdgroup.and_then(|size| u32::try_from(size).ok());
+        let size = size.filter(|size| kernel.simdgroup_size.is_none() && *size != USUAL);
+        let other = size.map(|size| Spelled {
+            simdgroup: Some(size),
+            ..self.clone()
+        });
+        std::iter::once(self).chain(other).collect()
     }
 
     /// The same launch with contents that are said in a word in place of long lists, if it has any; then itself.
@@ -341,6 +360,7 @@ pub fn spelled_as_written(kernel: &Kernel, case: &RunCase) -> Option<Spelled> {
         args: args.collect::<Option<_>>()?,
         constants: constants.collect(),
         simdgroup: case.simdgroup,
+        time_limit: None,
     })
 }
 
@@ -392,7 +412,7 @@ const MAX_ELEMENTS: i128 = 1 << 26;
 /// The most threads of a grid.
 const MAX_THREADS: i128 = 1 << 22;
 /// The most instructions of a launch, counted for each simdgroup.
-const MAX_STEPS: u64 = 1_000_000;
+pub(crate) const MAX_STEPS: u64 = 1_000_000;
 
 /// A launch as `invar check` takes it; `None` if it is too large to be run.
 pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spelled> {
@@ -480,6 +500,7 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
         args,
         constants,
         simdgroup: None,
+        time_limit: None,
     })
 }
 

@@ -10,7 +10,9 @@ use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary, texts};
 use crate::file::Certificate;
 use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
-use crate::launch::{Launch, Spelled, run, spelled, spelled_as_written, written};
+use crate::launch::{
+    Launch, MAX_STEPS, Spelled, run, run_within, spelled, spelled_as_written, written,
+};
 use crate::linear::Problem;
 use crate::required;
 use crate::value::Slot;
@@ -200,6 +202,8 @@ pub(crate) struct Session<'s, 'k> {
     attempts: usize,
     /// How many more questions about many conditions at once may come to nothing: the dearest there are.
     patience: usize,
+    /// Goals that failed in a launch only since objects were too short.
+    short: BTreeSet<Goal>,
 }
 
 /// What is known of a kernel under conditions: values that do not wrap, what that needs, and what each goal needs.
@@ -217,6 +221,8 @@ const ATTEMPTS: usize = 80;
 const PATIENCE: usize = 24;
 /// How many elements or texels an object is given at most that a launch is not about.
 const MOST_ROOM: i128 = 1 << 14;
+/// How many elements an object is given to see whether it was only too short.
+const LONG: i128 = 1 << 16;
 
 /// Proves a kernel, as far as it can. `runs` are the launches that its author wrote: no condition is ever
 /// taken that one of them breaks.
@@ -359,6 +365,7 @@ fn prove_with(
         last: (0, 0),
         attempts: 0,
         patience: PATIENCE,
+        short: BTreeSet::new(),
         known_launch: given.and_then(|given| given.launch.clone()),
         at_first,
         subject: &subject,
@@ -902,6 +909,10 @@ impl Session<'_, '_> {
                 spans: vec![span(site)],
                 what: format!("an access to {} may be out of bounds", name(site)),
                 why: match self.subject.directions(site).get(direction) {
+                    _too_short if self.short.contains(&goal) => {
+                        "no condition was found that says how long it has to be: longer, the launches that were found break \
+                         nothing"
+                    }
                     Some(direction) => why(site, direction.index),
                     None => of_site(site),
                 },
@@ -999,6 +1010,8 @@ impl Session<'_, '_> {
 
     /// A launch in which a goal fails, which the checker has run.
     fn refute(&mut self, goal: Goal, open: &[Goal], budget: &mut usize) -> Option<Counterexample> {
+        // What a launch costs in which objects are only too short.
+        const SHORT: usize = 8;
         let spans = self.doubt(goal).spans;
         let conditions = self.subject.conditions.borrow().clone();
         let mut tried: Vec<Spelled> = Vec::new();
@@ -1016,9 +1029,22 @@ impl Session<'_, '_> {
             assumed.extend(steps.iter().cloned());
         }
         let races = matches!(goal, Goal::Race(_));
+        // A launch beyond the conditions breaks much: only this goal counts, and no buffer that is too short.
+        let lines = |d: &invar_ir::Diagnostic| {
+            let mut labels = d.labels.iter();
+            let is_here = |line: u32| spans.iter().any(|s| s.start.line == line);
+            d.rule != Rule::OutOfBounds && labels.any(|l| is_here(l.span.start.line))
+        };
+        let counts = |within: bool| {
+            move |findings: &[invar_ir::Diagnostic]| match within {
+                true => !findings.is_empty(),
+                false => findings.iter().any(lines),
+            }
+        };
+        let mut endless = None;
         let is_less = conditions.iter().any(|c| !c.is_of_size());
         let tiers = if races && is_less { 2 } else { 1 };
-        for (tier, assumed) in [ample, sizes].into_iter().enumerate().take(tiers) {
+        'tiers: for (tier, assumed) in [ample, sizes].into_iter().enumerate().take(tiers) {
             let within = tier == 0;
             *self.subject.conditions.borrow_mut() = assumed;
             for limit in [40, 300, 3000, 70_000, 1 << 20] {
@@ -1038,45 +1064,103 @@ impl Session<'_, '_> {
                     continue;
                 };
                 let launch = self.with_room(*launch, goal, open);
-                let near = self.near(launch);
-                let spelled = near
-                    .iter()
-                    .filter_map(|l| spelled(self.subject.module, self.subject.kernel, l));
-                for launch in spelled.flat_map(Spelled::shortest_first) {
-                    if tried.contains(&launch) {
+                for launch in self.near(launch) {
+                    let Some(found) = self.confirmed(&launch, &mut tried, &counts(within)) else {
                         continue;
+                    };
+                    // As much is tried of others, but no more of this one.
+                    if self.is_only_short(open, &launch, &found) {
+                        *budget = budget.saturating_sub(SHORT);
+                        continue 'tiers;
                     }
-                    tried.push(launch.clone());
-                    let Ok(findings) = run(self.verified, &self.subject.kernel.name, &launch)
-                    else {
-                        continue;
-                    };
-                    // A launch beyond the conditions breaks much: only this goal counts, and no buffer that is
-                    // too short.
-                    let lines = |d: &invar_ir::Diagnostic| {
-                        d.rule != Rule::OutOfBounds
-                            && d.labels
-                                .iter()
-                                .any(|l| spans.iter().any(|s| s.start.line == l.span.start.line))
-                    };
-                    let counts = if within {
-                        !findings.is_empty()
-                    } else {
-                        findings.iter().any(lines)
-                    };
-                    if counts {
+                    if found.launch.time_limit.is_none() {
                         *self.subject.conditions.borrow_mut() = conditions;
-                        return Some(Counterexample {
-                            launch,
-                            findings,
-                            is_written: false,
-                        });
+                        return Some(found);
                     }
+                    endless.get_or_insert(found);
                 }
             }
         }
         *self.subject.conditions.borrow_mut() = conditions;
-        None
+        endless
+    }
+
+    /// A launch as the checkers report it, the first of several ways to write it: where none comes to its end, it is to
+    /// stop after some seconds.
+    fn confirmed(
+        &self,
+        launch: &Launch,
+        tried: &mut Vec<Spelled>,
+        counts: &impl Fn(&[invar_ir::Diagnostic]) -> bool,
+    ) -> Option<Counterexample> {
+        const SECONDS: u32 = 10;
+        let kernel = self.subject.kernel;
+        let written = spelled(self.subject.module, kernel, launch)?;
+        let each = written.in_simdgroups(kernel, launch).into_iter();
+        let mut endless = None;
+        for written in each.flat_map(Spelled::shortest_first) {
+            if tried.contains(&written) {
+                continue;
+            }
+            tried.push(written.clone());
+            let found = run_within(self.verified, &kernel.name, &written, MAX_STEPS);
+            let Ok((findings, steps)) = found else {
+                continue;
+            };
+            if !counts(&findings) {
+                continue;
+            }
+            let mut found = Counterexample {
+                launch: written,
+                findings,
+                is_written: false,
+            };
+            if steps.is_some() {
+                return Some(found);
+            }
+            found.launch.time_limit = Some(SECONDS);
+            endless.get_or_insert(found);
+        }
+        endless
+    }
+
+    /// Whether all that is wrong with a launch is that objects are too short whose lengths are to be found: then a
+    /// condition is missing, and the kernel may be as it should be. Not where what memory holds is an index: of that no
+    /// length is enough.
+    fn is_only_short(&mut self, open: &[Goal], launch: &Launch, found: &Counterexample) -> bool {
+        let is_outside = |d: &invar_ir::Diagnostic| d.rule == Rule::OutOfBounds;
+        if !found.findings.iter().all(is_outside) {
+            return false;
+        }
+        let mut longer = launch.clone();
+        let mut short = Vec::new();
+        for goal in open {
+            if let Goal::Bounds(site, _) = *goal
+                && let Some(room @ Number::Length(_)) = self.open_room(*goal)
+                && !self
+                    .subject
+                    .depends_on_memory(self.subject.sites[site].index)
+            {
+                room.set(&mut longer, LONG.max(room.of(launch).unwrap_or(0)));
+                short.push(*goal);
+            }
+        }
+        if short.is_empty() {
+            return false;
+        }
+        let written = spelled(self.subject.module, self.subject.kernel, &longer);
+        let written = written.map(|written| Spelled {
+            simdgroup: found.launch.simdgroup,
+            ..written
+        });
+        let kernel = &self.subject.kernel.name;
+        let again = written.and_then(|w| run_within(self.verified, kernel, &w, MAX_STEPS).ok());
+        let is_clean =
+            again.is_some_and(|(findings, steps)| findings.is_empty() && steps.is_some());
+        if is_clean {
+            self.short.extend(short);
+        }
+        is_clean
     }
 
     /// A launch that the author wrote and that the checkers report.

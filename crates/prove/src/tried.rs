@@ -1,5 +1,5 @@
-//! Launches that are only tried: where two threads may race and neither a proof nor a launch was found, many launches
-//! are about as likely to show it as one.
+//! Launches that are only tried: where two threads may race, or one leave an array of the kernel's own, and neither a
+//! proof nor a launch was found, many launches are about as likely to show it as one.
 //!
 //! Products of several numbers are more than the solver finds a launch for, and what it does not know of a value, such
 //! as a float that is compared, it cannot choose. Each launch lies within the conditions, but for those that numbers are
@@ -53,16 +53,20 @@ const MIXED: usize = 4;
 const WITH_CONTENTS: usize = 12;
 
 impl Session<'_, '_> {
-    /// A small launch, with buffers as long as anything, in which two threads race where that is open: within the
+    /// A small launch, with buffers as long as anything, that breaks what is open: within the
     /// conditions first, then also with numbers that are no multiples.
     pub(crate) fn tried_out(&self, open: &[Goal]) -> Option<Counterexample> {
-        let lines = self.lines_of_races(open);
-        if lines.is_empty() {
+        let (races, bounds) = (self.lines_of_races(open), self.lines_of_bounds(open));
+        if races.is_empty() && bounds.is_empty() {
             return None;
         }
         let of_open = |d: &invar_ir::Diagnostic| {
             let mut labels = d.labels.iter();
-            d.rule != Rule::OutOfBounds && labels.any(|l| lines.contains(&l.span.start.line))
+            let lines = match d.rule {
+                Rule::OutOfBounds => &bounds,
+                _race => &races,
+            };
+            labels.any(|l| lines.contains(&l.span.start.line))
         };
         let (module, kernel) = (self.subject.module, self.subject.kernel);
         let mut launches: Vec<Spelled> = Vec::new();
@@ -120,6 +124,22 @@ impl Session<'_, '_> {
             }
         }
         None
+    }
+
+    /// The lines of accesses that may be beyond what the kernel itself has, such as arrays of threads: however long
+    /// buffers are, those are not.
+    fn lines_of_bounds(&self, open: &[Goal]) -> BTreeSet<u32> {
+        let subject = self.subject;
+        let own = open.iter().filter(|goal| match **goal {
+            Goal::Bounds(site, _) => {
+                let its = &subject.sites[site];
+                let is_own = matches!(its.memory, Memory::Alloc(_));
+                is_own && subject.beyond(site).is_none() && !subject.is_loaded(its.index)
+            }
+            Goal::Part(_) | Goal::Offset(_) | Goal::Race(_) => false,
+        });
+        let spans = own.flat_map(|goal| self.doubt(*goal).spans);
+        spans.map(|span| span.start.line).collect()
     }
 
     /// The lines of accesses that may race, whose indices follow from what is passed.

@@ -127,6 +127,25 @@ fn what_no_launch_fulfils_proves_nothing() {
 
 /// What is required of contents and of fields is looked at in a launch that is made: where none fulfils it nothing is
 /// proved, and the report says of which requirements.
+/// What is required of elements is of one, also where the author launches a buffer that has none.
+#[test]
+fn a_launch_without_elements_is_none_of_those_that_are_proved() {
+    let source = |length: u32| {
+        format!(
+            "; run: @k(x = zeros({length}), y = zeros(4)) grid(4) threadgroup(4)
+            kernel @k(%x: device read u32, %y: device write u32)
+                requires(length(%x) == {length}, each %v of %x: %v < 4, grid.x <= length(%y)) allow(out_of_bounds_loads) {{
+                %i = thread_position_in_grid x
+                %zero = const u32 0
+                %v = load %x[%zero]
+                store %y[%i], %v
+            }}"
+        )
+    };
+    assert_eq!(report(&source(0)).verdict, Verdict::Open);
+    assert_eq!(report(&source(1)).verdict, Verdict::Proved);
+}
+
 #[test]
 fn what_no_contents_fulfil_proves_nothing() {
     let fields = |requires: &str| {
