@@ -36,6 +36,7 @@ use crate::options::{CompileOptions, SIMDGROUP_SIZE};
 use crate::program::ENTRY_NAME;
 use crate::tables::Tables;
 use crate::target::{Processor, Target};
+use crate::tuning::MOST_INLINE_SCATTERS;
 
 /// What a kernel may have at most, functions, copies, prints and textures written out: compiling as many may take a minute.
 const MOST_INSTRUCTIONS: usize = 65_536;
@@ -287,6 +288,7 @@ fn generate<T>(
         function: Cell::new(function),
         tables: Tables::default(),
         target,
+        inline_scatters: Cell::new(MOST_INLINE_SCATTERS.min(options.most_improved)),
     };
     let analysis = Analysis::new(&module, kernel, options, &target);
     let (llvm, has_cold_paths) = build(&analysis, options, emit)?;

@@ -35,6 +35,8 @@ pub(crate) struct Emit<'c> {
     pub function: Cell<FunctionValue<'c>>,
     pub tables: Tables<'c>,
     pub target: Features,
+    /// How many more vectors under masks may go to anywhere before functions do it.
+    pub inline_scatters: Cell<u32>,
 }
 
 /// The one message of a builder call that was handed values of the wrong types.

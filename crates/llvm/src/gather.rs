@@ -3,10 +3,10 @@
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::VectorType;
-use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_ir::Scalar;
 
-use crate::emit::{BUILT, Emit};
+use crate::emit::{BUILT, Emit, vector_of};
 use crate::tables::Role;
 
 impl<'c> Emit<'c> {
@@ -167,12 +167,53 @@ impl<'c> Emit<'c> {
                 let waste = e.table(Role::Waste, e.context.i64_type().into());
                 (self.elsewhere(pointers, mask, waste), all())
             }
-            Some(mask) => (pointers, mask),
+            Some(mask) if !e.target.has_avx512 && e.inline_scatters.get() == 0 => {
+                e.call_scatter(scalar, value, pointers, mask);
+                return;
+            }
+            Some(mask) => {
+                let left = e.inline_scatters.get();
+                e.inline_scatters.set(left.saturating_sub(1));
+                (pointers, mask)
+            }
             None => (pointers, all()),
         };
+        e.masked_scatter(value, pointers, align, mask);
+    }
+
+    fn masked_scatter(
+        &self,
+        value: VectorValue<'c>,
+        pointers: VectorValue<'c>,
+        align: IntValue<'c>,
+        mask: VectorValue<'c>,
+    ) {
         let args = [value.into(), pointers.into(), align.into(), mask.into()];
         let overloads = [value.get_type().into(), pointers.get_type().into()];
-        e.masked("llvm.masked.scatter", &overloads, &args, 2);
+        self.masked("llvm.masked.scatter", &overloads, &args, 2);
+    }
+
+    /// As [`Emit::scatter`], by a function that is made once: where processors have no instruction for it, LLVM makes a
+    /// block of each lane, and goes through all blocks from the first one again for each.
+    fn call_scatter(
+        &self,
+        scalar: Scalar,
+        value: VectorValue<'c>,
+        pointers: VectorValue<'c>,
+        mask: VectorValue<'c>,
+    ) {
+        let e = self;
+        let width = mask.get_type().get_size();
+        let bytes = vector_of(e.context.i8_type().into(), width);
+        let mask = e.builder.build_int_s_extend(mask, bytes, "").expect(BUILT);
+        let name = format!("scatter.{scalar}.{width}");
+        let given = [value.into(), pointers.into(), mask.into()];
+        e.call_for(&name, &given, None, |given| {
+            let [value, pointers, mask] = [0, 1, 2].map(|n: usize| given[n].into_vector_value());
+            let mask = e.compare_lanes(IntPredicate::NE, mask, bytes.const_zero());
+            e.masked_scatter(value, pointers, e.i32(scalar.size_bytes() as u32), mask);
+            None
+        });
     }
 
     /// Stores lane by lane, as the processor would: where places lie by known distances from each other, each then is

@@ -114,6 +114,7 @@ impl<'c> Jit<'c> {
                 function: Cell::new(function),
                 tables: Tables::default(),
                 target: processor.features,
+                inline_scatters: Cell::new(u32::MAX),
             }),
             processor,
         }
