@@ -50,7 +50,7 @@ fn after(name: &str, source: &str) -> String {
 #[test]
 fn every_file_becomes_what_it_says() {
     let paths = files(&folder("passes")).expect("the folder of file tests");
-    assert!(paths.len() >= 7, "only {} files", paths.len());
+    assert!(paths.len() >= 28, "only {} files", paths.len());
     let bless = std::env::var_os("BLESS").is_some();
     let mut wrong = Vec::new();
     for path in paths {

@@ -243,7 +243,7 @@ fn golden_files() {
             wrong.push(golden.display().to_string());
         }
     }
-    assert!(count >= 8, "only {count} golden files");
+    assert!(count >= 21, "only {count} golden files");
     assert!(
         wrong.is_empty(),
         "these differ (BLESS=1 rewrites them): {}",

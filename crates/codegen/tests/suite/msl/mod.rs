@@ -100,7 +100,7 @@ fn golden_files() {
             }
         }
     }
-    assert!(count >= 17, "only {count} golden files");
+    assert!(count >= 26, "only {count} golden files");
     assert!(
         wrong.is_empty(),
         "these differ (BLESS=1 rewrites them): {}",
