@@ -32,7 +32,7 @@ pub(crate) fn place_type(module: &Module, kernel: &Kernel, place: &Place) -> Res
                 Ok(Type::Vector(*scalar, n))
             }
             _ => Err(format!(
-                "an access of {n} elements needs 2 to 4 scalar elements, which `{name}` has not"
+                "an access of {n} elements needs 2 to 4 scalar elements, and those of `{name}` are none"
             )),
         };
     }

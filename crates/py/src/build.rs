@@ -237,7 +237,7 @@ impl Builder {
         let locations = element.locations(&builder.module().structs);
         if locations.is_empty() || bits.len() as u64 != locations.len() as u64 * u64::from(length) {
             return Err(refuse(format!(
-                "`{name}` has not as many values as it needs"
+                "`{name}` has fewer or more values than it needs"
             )));
         }
         let scalars = locations.iter().cycle().map(|(_, scalar)| *scalar);

@@ -332,7 +332,7 @@ impl Translator<'_> {
             (false, None) => ("textureSample", "textureSampleLevel"),
         };
         let message = format!(
-            "`{name}` chooses its level by what the pixels beside it sample, which a compute shader has not"
+            "`{name}` chooses its level by what the pixels beside it sample, of which a compute shader has none"
         );
         let level = match reference {
             Some(_) => "",

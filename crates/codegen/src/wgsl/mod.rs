@@ -36,7 +36,7 @@
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
 //! `iteration_guard.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
 //!
-//! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64 in kernels; 64-bit integers where the
+//! Deliberately absent: memory orders beyond relaxed, which WGSL does not have; f64 in kernels; 64-bit integers where the
 //! target has none; the choice of an adapter.
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -285,7 +285,7 @@ fn storage(
     let wide = |s: Scalar| s.size_bytes() == 8;
     let has_f64 = uniform == Some(Scalar::F64) || uses.atomics.contains(&Scalar::F64);
     if has_f64 {
-        return Err("holds f64, which WGSL has not".to_string());
+        return Err("holds f64, which WGSL does not have".to_string());
     }
     let wide_atomics = uses.atomics.iter().any(|s| wide(*s));
     if wide_atomics {

@@ -205,7 +205,7 @@ impl Called<'_> {
             false => ty.dimension.axes(),
         };
         if offset.iter().skip(axes).any(|o| *o != 0) {
-            let message = format!("an offset along an axis that a {} has not", ty.name());
+            let message = format!("an offset along an axis that a {} does not have", ty.name());
             refuse(
                 message,
                 "give it a number for each coordinate that is an f32, and a cube none",
