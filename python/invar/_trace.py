@@ -31,7 +31,7 @@ class Trace:
         self.builder = Builder(name)
         #: The size of its threadgroups, if the kernel says one.
         self.threadgroup = threadgroup
-        #: Other rules for how types meet, or ``None`` for Invar's own: see ``_values.Dialect``.
+        #: Other rules for how types meet, or ``None`` for Invar's own: see ``enigma._dialect.Dialect``.
         self.dialect = dialect
         #: Branches, loops and functions around the current line, outermost first.
         self.frames = []
