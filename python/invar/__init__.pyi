@@ -1095,7 +1095,8 @@ def load_if(mask: Operand, memory: Memory[Any], index: Index, otherwise: Operand
 
 def print(text: str, *values: Operand) -> None:
     """Prints a line from each thread that comes here: the text with each ``{}`` replaced by the next
-    value, each ``{:x}`` by the next integer in hexadecimal, and ``{{`` and ``}}`` by braces (P1).
+    value, each ``{:x}`` by the next integer in hexadecimal, each ``{:c}`` by the character of which the
+    next integer is the number, and ``{{`` and ``}}`` by braces (P1).
 
     The lines are written to ``sys.stdout`` when the launch has ended, for which it waits. The lines of
     a thread come in their order (P3); a launch keeps 1 MiB of them and counts the rest (P5).

@@ -811,7 +811,8 @@ impl KernelBuilder {
     }
 
     /// Prints a line: the text with each `{}` replaced by the next value, each `{:x}` by the next integer
-    /// in hexadecimal, and `{{` and `}}` by braces (P1).
+    /// in hexadecimal, each `{:c}` by the character of which the next integer is the number, and `{{` and
+    /// `}}` by braces (P1).
     ///
     /// ```
     /// # use invar_ir::*;

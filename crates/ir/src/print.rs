@@ -42,6 +42,8 @@ enum Style {
     Plain,
     /// `{:x}`: integers by their bits, in hexadecimal.
     Hexadecimal,
+    /// `{:c}`: integers as the characters of these numbers.
+    Character,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,15 +54,16 @@ enum Piece {
 
 /// The text of a `print`, read.
 ///
-/// `{}` stands for the next value and `{:x}` for the next integer in hexadecimal; `{{` and `}}` are
-/// braces. A vector is written `(1, 2, 3)`.
+/// `{}` stands for the next value, `{:x}` for the next integer in hexadecimal, and `{:c}` for the character of
+/// which the next integer is the number; `{{` and `}}` are braces. A vector is written `(1, 2, 3)`.
 ///
 /// ```
 /// use invar_ir::{Const, Type, print::Template};
 ///
-/// let template = Template::parse("{{{}}} at {:x}")?;
-/// let line = template.line(&[Type::F32, Type::U32], &[Const::from(0.5f32), Const::from(255u32)]);
-/// assert_eq!(line, "{0.5} at ff");
+/// let template = Template::parse("{{{}}} at {:x}, {:c}")?;
+/// let values = [Const::from(0.5f32), Const::from(255u32), Const::from(65u32)];
+/// let line = template.line(&[Type::F32, Type::U32, Type::U32], &values);
+/// assert_eq!(line, "{0.5} at ff, A");
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,14 +83,13 @@ impl Template {
         while let Some(at) = rest.find(['{', '}']) {
             plain.push_str(&rest[..at]);
             rest = &rest[at..];
-            let styles = [("{}", Style::Plain), ("{:x}", Style::Hexadecimal)];
-            let style = styles.into_iter().find(|(mark, _)| rest.starts_with(mark));
-            if let Some((mark, style)) = style {
+            let style = Style::ALL.into_iter().find(|s| rest.starts_with(s.mark()));
+            if let Some(style) = style {
                 if !plain.is_empty() {
                     pieces.push(Piece::Text(std::mem::take(&mut plain)));
                 }
                 pieces.push(Piece::Value(style));
-                rest = &rest[mark.len()..];
+                rest = &rest[style.mark().len()..];
             } else if rest.starts_with("{{") || rest.starts_with("}}") {
                 plain.push_str(&rest[..1]);
                 rest = &rest[2..];
@@ -119,13 +121,18 @@ impl Template {
         self.styles().count()
     }
 
-    /// The first value that its placeholder cannot write, by its place.
-    pub fn mismatch(&self, types: &[Type]) -> Option<usize> {
-        let suits = |(style, ty): (Style, &Type)| match style {
-            Style::Plain => true,
-            Style::Hexadecimal => ty.scalar().is_some_and(Scalar::is_integer),
+    /// The first value that its placeholder cannot write, by its place, and the placeholder.
+    pub fn mismatch(&self, types: &[Type]) -> Option<(usize, &'static str)> {
+        let misfit = |(style, ty): (Style, &Type)| match style {
+            Style::Hexadecimal | Style::Character
+                if !ty.scalar().is_some_and(Scalar::is_integer) =>
+            {
+                Some(style.mark())
+            }
+            _suits => None,
         };
-        self.styles().zip(types).position(|pair| !suits(pair))
+        let mut pairs = self.styles().zip(types).map(misfit).enumerate();
+        pairs.find_map(|(at, misfit)| Some((at, misfit?)))
     }
 
     /// The line of values of these types, whose scalars come one after another.
@@ -155,9 +162,25 @@ impl Template {
 }
 
 impl Style {
+    const ALL: [Style; 3] = [Style::Plain, Style::Hexadecimal, Style::Character];
+
+    /// How it stands in a text.
+    fn mark(self) -> &'static str {
+        match self {
+            Style::Plain => "{}",
+            Style::Hexadecimal => "{:x}",
+            Style::Character => "{:c}",
+        }
+    }
+
     fn write(self, constant: Const) -> String {
         match self {
             Style::Hexadecimal => format!("{:x}", constant.bits),
+            Style::Character => {
+                let number = u32::try_from(constant.bits).ok();
+                let character = number.and_then(char::from_u32);
+                character.unwrap_or(char::REPLACEMENT_CHARACTER).to_string()
+            }
             // Which NaN it is, devices may differ in.
             Style::Plain if constant.is_nan() => "NaN".to_string(),
             Style::Plain => constant.to_string(),

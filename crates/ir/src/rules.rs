@@ -456,8 +456,9 @@ Verify {
     InvalidRequirement "invalid-requirement",
     /// The text of a `print` does not fit its values.
     ///
-    /// Each `{}` stands for the next value and each `{:x}` for the next integer in hexadecimal; there are
-    /// as many values as placeholders. Braces themselves are written `{{` and `}}`.
+    /// Each `{}` stands for the next value, each `{:x}` for the next integer in hexadecimal, and each `{:c}`
+    /// for the character of which the next integer is the number; there are as many values as placeholders.
+    /// Braces themselves are written `{{` and `}}`.
     ///
     /// Wrong:
     /// ```inv

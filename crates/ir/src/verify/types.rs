@@ -342,14 +342,14 @@ impl<'a> Walk<'a> {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(message) => {
-                let help = "write `{}` or `{:x}` for a value, `{{` and `}}` for braces";
+                let help = "write `{}`, `{:x}` or `{:c}` for a value, `{{` and `}}` for braces";
                 return error(Rule::PrintFormat, message, help);
             }
         };
         let places = template.placeholders();
         if places != values.len() {
             let message = format!(
-                "the text has {places} of `{{}}` and `{{:x}}` for {}",
+                "the text has {places} of `{{}}`, `{{:x}}` and `{{:c}}` for {}",
                 count(values.len())
             );
             let help = "give one value for each `{}`";
@@ -374,11 +374,11 @@ impl<'a> Walk<'a> {
                 self.mismatch(span, message, "print its parts");
             }
         }
-        if let Some(at) = template.mismatch(&types)
+        if let Some((at, mark)) = template.mismatch(&types)
             && !self.is_poison(values[at])
         {
             let message = format!(
-                "the printed value (`{}`) has type {}, but `{{:x}}` stands for integers",
+                "the printed value (`{}`) has type {}, but `{mark}` stands for integers",
                 self.name(values[at]),
                 types[at]
             );
