@@ -70,7 +70,8 @@ functions! {
     LLVMDisposeErrorMessage LLVMDisposeExecutionEngine LLVMDisposeGenericValue LLVMDisposeMemoryBuffer
     LLVMDisposeMessage LLVMDisposeModule LLVMDisposeOperandBundle LLVMDisposePassBuilderOptions
     LLVMDisposePassManager LLVMDisposeRelocationIterator LLVMDisposeSectionIterator LLVMDisposeSymbolIterator
-    LLVMDisposeTargetData LLVMDisposeTargetMachine LLVMDisposeTargetMachineOptions LLVMDoubleTypeInContext
+    LLVMDisposeTargetData LLVMDisposeTargetMachine LLVMDisposeTargetMachineOptions
+    LLVMDisposeValueMetadataEntries LLVMDoubleTypeInContext
     LLVMDumpModule LLVMDumpValue LLVMElementAtOffset LLVMEnablePrettyStackTrace LLVMFP128TypeInContext
     LLVMFinalizeFunctionPassManager LLVMFindFunction LLVMFloatTypeInContext LLVMFreeMachineCodeForFunction
     LLVMFunctionType LLVMGenericValueIntWidth LLVMGenericValueToFloat LLVMGenericValueToInt
@@ -113,7 +114,7 @@ functions! {
     LLVMGetTargetMachineTarget LLVMGetTargetMachineTriple LLVMGetTargetName LLVMGetThreadLocalMode
     LLVMGetTypeAttributeValue LLVMGetTypeByName2 LLVMGetTypeContext LLVMGetTypeKind LLVMGetUndef
     LLVMGetUnnamedAddress LLVMGetUsedValue LLVMGetUser LLVMGetValueKind LLVMGetValueName2 LLVMGetVectorSize
-    LLVMGetVersion LLVMGetVisibility LLVMGetVolatile LLVMGlobalGetValueType LLVMGlobalSetMetadata
+    LLVMGetVersion LLVMGetVisibility LLVMGetVolatile LLVMGlobalCopyAllMetadata LLVMGlobalGetValueType LLVMGlobalSetMetadata
     LLVMHalfTypeInContext LLVMHasMetadata LLVMHasPersonalityFn LLVMInitializeAArch64AsmParser
     LLVMInitializeAArch64AsmPrinter LLVMInitializeAArch64Disassembler LLVMInitializeAArch64Target
     LLVMInitializeAArch64TargetInfo LLVMInitializeAArch64TargetMC LLVMInitializeFunctionPassManager
@@ -173,7 +174,7 @@ functions! {
     LLVMTargetMachineOptionsSetABI LLVMTargetMachineOptionsSetCPU LLVMTargetMachineOptionsSetCodeGenOptLevel
     LLVMTargetMachineOptionsSetCodeModel LLVMTargetMachineOptionsSetFeatures
     LLVMTargetMachineOptionsSetRelocMode LLVMTemporaryMDNode LLVMTypeIsSized LLVMTypeOf LLVMValueAsBasicBlock
-    LLVMValueAsMetadata LLVMValueIsBasicBlock LLVMVectorType LLVMVerifyFunction LLVMVerifyModule
+    LLVMValueAsMetadata LLVMValueIsBasicBlock LLVMValueMetadataEntriesGetMetadata LLVMVectorType LLVMVerifyFunction LLVMVerifyModule
     LLVMViewFunctionCFG LLVMViewFunctionCFGOnly LLVMVoidTypeInContext LLVMWriteBitcodeToFD
     LLVMWriteBitcodeToFile LLVMWriteBitcodeToMemoryBuffer LLVMX86FP80TypeInContext
     LLVM_InitializeAllAsmParsers LLVM_InitializeAllAsmPrinters LLVM_InitializeAllDisassemblers

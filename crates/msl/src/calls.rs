@@ -315,7 +315,9 @@ impl Translator<'_> {
         }
         // An order of signs decides only for the least and the greatest.
         if matches!(op, AtomicOp::Min | AtomicOp::Max) && asked != object.scalar {
-            return Err(self.refuse("an atomic minimum of memory with another sign"));
+            return Err(self.refuse(
+                "the least or the greatest, by atomics, of one object with and without a sign",
+            ));
         }
         let is_sum = matches!(op, AtomicOp::Add | AtomicOp::Sub);
         if is_sum && asked.is_float() != object.scalar.is_float() {

@@ -128,6 +128,9 @@ pub(crate) const OVERLOADS: &str = "address spaces alone distinguish";
 /// How the sentence about a specialisation begins that the compiler takes for addresses of other spaces too.
 pub(crate) const SPECIALISATION: &str = "the specialisation ";
 
+/// How the sentence about what is given to a logger and is no number begins.
+const LOGGING: &str = "logging takes ";
+
 /// What a source says and where it comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Request<'a> {
@@ -687,7 +690,7 @@ fn complaints(text: &str, files: &HashMap<String, File>, headers: &Path) -> Vec<
     for complaint in &mut all {
         // It is asserted, of which clang says so much more.
         if complaint.message.starts_with("static assertion failed")
-            && let Some(at) = [CONSTANT, OVERLOADS, SPECIALISATION]
+            && let Some(at) = [CONSTANT, OVERLOADS, SPECIALISATION, LOGGING]
                 .iter()
                 .find_map(|begin| complaint.message.find(begin))
         {
@@ -729,6 +732,11 @@ impl Complaint {
             }
         } else if is_users && note.message.starts_with("to match this ") {
             self.notes.push(note);
+        } else if is_users && note.message.starts_with("expanded from macro ") {
+            // Nothing at the error's own line says that a name there is a macro's.
+            if self.notes.len() < NOTED {
+                self.notes.push(note);
+            }
         } else if note.message.starts_with("candidate ") {
             if is_users {
                 if self.notes.len() < NOTED {

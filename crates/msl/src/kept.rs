@@ -27,10 +27,17 @@ pub(crate) struct Place {
 #[derive(Serialize, Deserialize)]
 struct Form {
     module: Vec<u8>,
-    entries: Vec<(String, Vec<ResourceForm>)>,
+    entries: Vec<EntryForm>,
     refused: Vec<(String, Vec<DiagnosticForm>)>,
     names: Vec<String>,
     constants: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct EntryForm {
+    name: String,
+    resources: Vec<ResourceForm>,
+    variables: Vec<(String, (ElementType, Vec<StructDef>))>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -128,9 +135,12 @@ impl Place {
             let errors: Option<Vec<Diagnostic>> = errors.into_iter().map(diagnostic).collect();
             Some((name, Diagnostics(errors?)))
         });
-        let entries = form.entries.into_iter().map(|(name, resources)| Entry {
-            name,
-            resources: resources.into_iter().map(resource).collect(),
+        let entries = form.entries.into_iter().map(|entry| Entry {
+            name: entry.name,
+            resources: entry.resources.into_iter().map(resource).collect(),
+            variables: (entry.variables.into_iter())
+                .map(|(name, (element, structs))| (name, Declared { element, structs }))
+                .collect(),
         });
         Some(Kernels {
             module: binary::decode(&form.module).ok()?,
@@ -150,7 +160,16 @@ impl Place {
                 params: r.params.clone(),
                 declared: r.declared.clone().map(|d| (d.element, d.structs)),
             });
-            (entry.name.clone(), resources.collect())
+            let variables = entry.variables.iter();
+            let variables = variables.map(|(name, declared)| {
+                let declared = declared.clone();
+                (name.clone(), (declared.element, declared.structs))
+            });
+            EntryForm {
+                name: entry.name.clone(),
+                resources: resources.collect(),
+                variables: variables.collect(),
+            }
         });
         let refused = kernels.refused.iter().map(|(name, Diagnostics(errors))| {
             let errors = errors.iter().map(|e| DiagnosticForm {

@@ -354,10 +354,10 @@ impl Library {
             }
             t.declare_lanes()?;
             t.body()?;
-            Ok(bound)
+            Ok((bound, mem::take(&mut t.variables)))
         });
         // What is refused does not have the module whose calls it names.
-        let bound = translated.map_err(|error| {
+        let (bound, variables) = translated.map_err(|error| {
             let module = t.k.module();
             let error = error.bringing(&module.calls);
             (one(error), module.sources.clone())
@@ -395,6 +395,7 @@ impl Library {
         let entry = Entry {
             name: name.to_string(),
             resources: resources.collect(),
+            variables,
         };
         Ok((module, entry))
     }

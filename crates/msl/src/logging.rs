@@ -20,15 +20,16 @@ impl Translator<'_> {
             }
             "end" => {
                 let Log { text, values } = std::mem::take(&mut self.log);
-                let is_integer = values.iter().map(|value| match self.k.ty(*value) {
-                    Type::Scalar(scalar) => scalar.is_integer(),
-                    _other => false,
+                let scalars = values.iter().map(|value| match self.k.ty(*value) {
+                    Type::Scalar(scalar) => scalar,
+                    _other => Scalar::F32,
                 });
-                let is_integer: Vec<bool> = is_integer.collect();
-                match printed(&text, &is_integer) {
-                    Ok(text) => self.k.print(&text, &values),
-                    Err(why) => return Err(self.refuse(&format!("logging {why}"))),
-                }
+                let mut scalars: Vec<Scalar> = scalars.collect();
+                let text = printed(&text, &mut scalars)
+                    .map_err(|why| self.refuse(&format!("logging {why}")))?;
+                let as_taken = values.into_iter().zip(scalars);
+                let values: Vec<_> = as_taken.map(|(v, s)| self.as_scalar(v, s)).collect();
+                self.k.print(&text, &values);
             }
             scalar => {
                 let value = self.one(number, 0)?;
@@ -56,10 +57,11 @@ impl Translator<'_> {
     }
 }
 
-/// A text with `%d` and its like as one of `{}`, for values of which is said whether they are integers.
-fn printed(text: &str, is_integer: &[bool]) -> Result<String, String> {
+/// A text with `%d` and its like as one of `{}`, for values of these types; integers become what the text says that
+/// they are: with a sign or without.
+fn printed(text: &str, scalars: &mut [Scalar]) -> Result<String, String> {
     let mut out = String::new();
-    let mut values = is_integer.iter();
+    let mut values = scalars.iter_mut();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -87,12 +89,24 @@ fn printed(text: &str, is_integer: &[bool]) -> Result<String, String> {
                     digits.parse().unwrap_or(1)
                 });
                 for part in 0..count.unwrap_or(1) {
-                    let Some(is_integer) = values.next() else {
+                    let Some(scalar) = values.next() else {
                         return Err("of fewer values than its text takes".to_string());
                     };
-                    let is_hexadecimal = *is_integer && matches!(kind, 'x' | 'X');
+                    let with_sign = matches!(kind, 'd' | 'i');
+                    *scalar = match (*scalar, kind) {
+                        (Scalar::U32 | Scalar::I32, 'c') => Scalar::U32,
+                        (Scalar::U32, _) if with_sign => Scalar::I32,
+                        (Scalar::U64, _) if with_sign => Scalar::I64,
+                        (Scalar::I32, 'u') => Scalar::U32,
+                        (Scalar::I64, 'u') => Scalar::U64,
+                        (other, _) => other,
+                    };
                     out.push_str(if part > 0 { "," } else { "" });
-                    out.push_str(if is_hexadecimal { "{:x}" } else { "{}" });
+                    out.push_str(match kind {
+                        'x' | 'X' if scalar.is_integer() => "{:x}",
+                        'c' if scalar.is_integer() => "{:c}",
+                        _number => "{}",
+                    });
                 }
             }
             c => out.push(c),
@@ -106,20 +120,30 @@ fn printed(text: &str, is_integer: &[bool]) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::printed;
+    use super::{Scalar, printed};
 
     #[test]
     fn forms_become_places() {
-        let of = |text: &str, integers: &[bool]| printed(text, integers);
+        use Scalar::{F32, I32, I64, U32, U64};
+        let of = |text: &str, scalars: &[Scalar]| {
+            let mut scalars = scalars.to_vec();
+            printed(text, &mut scalars).map(|text| (text, scalars))
+        };
+        let as_is = |text: &str, scalars: &[Scalar]| Ok((text.to_string(), scalars.to_vec()));
         assert_eq!(
-            of("a %d{%5.2f}%%", &[true, false]),
-            Ok("a {}{{{}}}%".to_string())
+            of("a %d{%5.2f}%%", &[I32, F32]),
+            as_is("a {}{{{}}}%", &[I32, F32])
         );
-        assert_eq!(of("%#lx %x", &[true, false]), Ok("{:x} {}".to_string()));
-        assert_eq!(of("%v3hlf", &[false; 3]), Ok("{},{},{}".to_string()));
+        assert_eq!(of("%#lx %x", &[I32, F32]), as_is("{:x} {}", &[I32, F32]));
+        assert_eq!(of("%v3hlf", &[F32; 3]), as_is("{},{},{}", &[F32; 3]));
+        assert_eq!(of("%c %c", &[I32, U32]), as_is("{:c} {:c}", &[U32, U32]));
+        assert_eq!(
+            of("%u %lu %d %ld", &[I32, I64, U32, U64]),
+            as_is("{} {} {} {}", &[U32, U64, I32, I64])
+        );
         assert!(of("%d", &[]).is_err());
-        assert!(of("", &[true]).is_err());
-        assert!(of("%s", &[true]).is_err());
+        assert!(of("", &[I32]).is_err());
+        assert!(of("%s", &[I32]).is_err());
         assert!(of("%", &[]).is_err());
     }
 }

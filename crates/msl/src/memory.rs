@@ -427,6 +427,24 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Keeps the type that the source gives the elements of a variable in threadgroup memory.
+    fn name_elements(&mut self, global: &foreign::Global, memory: Memory) {
+        let known = global.debug.as_ref();
+        let Some(ty) = known.filter(|ty| size(ty) == global.size_bytes) else {
+            return;
+        };
+        let element = match ty {
+            DebugType::Array(element, _) => element,
+            one => one,
+        };
+        if let (Some(declared), Memory::Alloc(number)) = (declared(element), memory)
+            && let Some(alloc) = self.k.kernel().allocs.get(number as usize)
+        {
+            let name = alloc.name.to_string();
+            self.variables.push((name, declared));
+        }
+    }
+
     fn global(&mut self, root: Root, global: &foreign::Global) -> Done<()> {
         let (granule_bytes, scalar) = self.objects.granule(root, None);
         let length = (global.size_bytes / granule_bytes).max(1);
@@ -438,7 +456,9 @@ impl Translator<'_> {
                     self.at(self.f.insts[access.inst].location);
                     return Err(self.refuse("a pointer in threadgroup memory"));
                 }
-                What::Granules(self.k.alloc_threadgroup(&global.name, scalar, length))
+                let memory = self.k.alloc_threadgroup(&global.name, scalar, length);
+                self.name_elements(global, memory);
+                What::Granules(memory)
             }
             _ if is_unknown(global) => What::Unset(global.name.clone()),
             (_, Some(initial)) => {

@@ -14,6 +14,8 @@ use invar_ir::{
 use invar_llvm::foreign::{self, Binary, Compare, Convert, Function, Kind, Operand, Ordered};
 use smallvec::SmallVec;
 
+use invar_wgsl::Declared;
+
 use crate::graph::Graph;
 use crate::lanes::{Lanes, matrix_scalar};
 use crate::memory::{Object, What};
@@ -133,6 +135,8 @@ pub(crate) struct Translator<'a> {
     pub has_address_numbers: bool,
     /// What is said to a logger.
     pub log: Log,
+    /// The types that the source gives the elements of its variables in threadgroup memory.
+    pub variables: Vec<(String, Declared)>,
 }
 
 impl<'a> Translator<'a> {
@@ -156,6 +160,7 @@ impl<'a> Translator<'a> {
             asks_alignment: true,
             has_address_numbers: has_address_numbers(f),
             log: Log::default(),
+            variables: Vec::new(),
             f,
             k,
         }

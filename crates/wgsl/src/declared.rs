@@ -68,14 +68,14 @@ impl Declared {
 }
 
 impl Declared {
-    /// A text about a parameter, by its name and the bytes of one of the kernel's elements: these are called what the
+    /// A text about an object, by its name and the bytes of one of the kernel's elements: these are called what the
     /// source calls them, `src0[12].qs[3]`, and counted as it does.
     #[must_use]
-    pub fn named(&self, text: &str, param: &str, own_bytes: u64) -> String {
-        let (quoted, whole) = (format!("`{param}["), size(&self.element, &self.structs));
+    pub fn named(&self, text: &str, object: &str, own_bytes: u64) -> String {
+        let (quoted, whole) = (format!("`{object}["), size(&self.element, &self.structs));
         let way = |number: u64| {
             let byte = number.saturating_mul(own_bytes);
-            let mut way = format!("{param}[{}]", byte / whole);
+            let mut way = format!("{object}[{}]", byte / whole);
             put_way(&self.element, &self.structs, byte % whole, &mut way);
             way
         };
@@ -89,7 +89,7 @@ impl Declared {
             }
         }
         // What is out of bounds.
-        let beyond = format!(" of `{param}`, which has ");
+        let beyond = format!(" of `{object}`, which has ");
         let found = out.split_once(&beyond).and_then(|(before, behind)| {
             let (head, number) = before.rsplit_once(" element ")?;
             let end = behind.find(|c: char| !c.is_ascii_digit());
@@ -98,19 +98,19 @@ impl Declared {
             let elements = if has == 1 { "element" } else { "elements" };
             let way = way(number.parse().ok()?);
             Some(format!(
-                "{head} `{way}`, and `{param}` has {has} {elements}{rest}"
+                "{head} `{way}`, and `{object}` has {has} {elements}{rest}"
             ))
         });
         found.unwrap_or(out)
     }
 }
 
-/// A parameter whose elements a source has in another way than the kernel.
+/// A parameter, or a variable in threadgroup memory, whose elements a source has in another way than the kernel.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The kernel.
     pub kernel: String,
-    param: String,
+    object: String,
     declared: Declared,
     own_bytes: u64,
 }
@@ -118,7 +118,7 @@ pub struct Written {
 impl Written {
     /// Lets a diagnostic call elements what the source calls them.
     pub fn tell(&self, diagnostic: &mut Diagnostic) {
-        let named = |text: &str| self.declared.named(text, &self.param, self.own_bytes);
+        let named = |text: &str| self.declared.named(text, &self.object, self.own_bytes);
         diagnostic.message = named(&diagnostic.message);
         for label in &mut diagnostic.labels {
             label.text = named(&label.text);
@@ -126,36 +126,45 @@ impl Written {
     }
 }
 
-/// The parameters of kernels whose elements their source has in another way.
+/// The parameters and variables of kernels whose elements their source has in another way.
 #[must_use]
 pub fn written(module: &Module, entries: &[Entry]) -> Vec<Written> {
     let mut all = Vec::new();
     for entry in entries {
-        let kernel = module.kernel(&entry.name);
-        for param in kernel.into_iter().flat_map(|k| &k.params) {
+        let Some(kernel) = module.kernel(&entry.name) else {
+            continue;
+        };
+        let mut add = |object: &str, declared: &Declared, own: &ElementType| {
+            // An element by its fields has their names, and numbers have none.
+            let is_plain = declared.counted(own, &module.structs).is_none()
+                && !matches!(declared.element, ElementType::Struct(_));
+            if !is_plain && !matches!(own, ElementType::Struct(_)) {
+                all.push(Written {
+                    kernel: entry.name.clone(),
+                    object: object.to_string(),
+                    declared: declared.clone(),
+                    own_bytes: size(own, &module.structs),
+                });
+            }
+        };
+        for param in &kernel.params {
             let mut resources = entry.resources.iter();
             let resource = resources.find(|r| r.params[..] == [&*param.name]);
-            let (
+            if let (
                 Some(declared),
                 ParamKind::Buffer { element: own, .. }
                 | ParamKind::Constant { element: own }
                 | ParamKind::Threadgroup { element: own },
             ) = (resource.and_then(|r| r.declared.as_ref()), &param.kind)
-            else {
-                continue;
-            };
-            // An element by its fields has their names, and numbers have none.
-            let is_plain = declared.counted(own, &module.structs).is_none()
-                && !matches!(declared.element, ElementType::Struct(_));
-            if is_plain || matches!(own, ElementType::Struct(_)) {
-                continue;
+            {
+                add(&param.name, declared, own);
             }
-            all.push(Written {
-                kernel: entry.name.clone(),
-                param: param.name.to_string(),
-                declared: declared.clone(),
-                own_bytes: size(own, &module.structs),
-            });
+        }
+        for alloc in &kernel.allocs {
+            let mut variables = entry.variables.iter();
+            if let Some((name, declared)) = variables.find(|(name, _)| **name == *alloc.name) {
+                add(name, declared, &alloc.element);
+            }
         }
     }
     all

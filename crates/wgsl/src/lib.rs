@@ -101,6 +101,9 @@ pub struct Entry {
     pub name: String,
     /// What it uses of the host, by group and binding.
     pub resources: Vec<Resource>,
+    /// The types that the source gives the elements of its own variables in threadgroup memory, by their names, where
+    /// those of the kernel are parts of them.
+    pub variables: Vec<(String, Declared)>,
 }
 
 /// Kernels made of a shader.
@@ -156,6 +159,7 @@ pub fn entries(module: &Module) -> Vec<Entry> {
         Entry {
             name: kernel.name.to_string(),
             resources,
+            variables: Vec::new(),
         }
     };
     module.kernels.iter().map(of_kernel).collect()
@@ -489,6 +493,7 @@ impl Shader {
                     entries.push(Entry {
                         name: point.name.clone(),
                         resources,
+                        variables: Vec::new(),
                     });
                 }
                 (Err(why), Some(left_out)) => {

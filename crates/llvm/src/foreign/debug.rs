@@ -1,5 +1,5 @@
 //! Debug information: where instructions were written, through the calls that were inlined, and what the
-//! types of parameters are.
+//! types of parameters and of variables outside functions are.
 //!
 //! Metadata is read by its operands, in the order of LLVM's classes, which is the same in all releases
 //! that are taken.
@@ -9,8 +9,9 @@ use std::ffi::{c_char, c_uint};
 use std::slice;
 
 use inkwell::llvm_sys::core::{
-    LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMIsAMDString,
-    LLVMMetadataAsValue, LLVMValueAsMetadata,
+    LLVMDisposeValueMetadataEntries, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands,
+    LLVMGetMDString, LLVMGlobalCopyAllMetadata, LLVMIsAMDString, LLVMMetadataAsValue,
+    LLVMValueAsMetadata, LLVMValueMetadataEntriesGetMetadata,
 };
 use inkwell::llvm_sys::debuginfo::{
     LLVMDIFileGetDirectory, LLVMDIFileGetFilename, LLVMDILocationGetColumn,
@@ -24,6 +25,8 @@ unsafe extern "C" {
     fn LLVMGetMetadataKind(node: LLVMMetadataRef) -> c_uint;
 }
 
+/// What names a variable outside functions, and where its value is.
+const VARIABLE_EXPRESSION: c_uint = 7;
 const SUBRANGE: c_uint = 9;
 const BASIC_TYPE: c_uint = 11;
 const DERIVED_TYPE: c_uint = 12;
@@ -31,6 +34,7 @@ const COMPOSITE_TYPE: c_uint = 13;
 const SUBPROGRAM: c_uint = 17;
 const LEXICAL_BLOCK: c_uint = 18;
 const LEXICAL_BLOCK_FILE: c_uint = 19;
+const VARIABLE: c_uint = 24;
 
 /// Where something was written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -203,6 +207,27 @@ impl Debug {
         // The first is the result's.
         let params = self.operands(types).into_iter().skip(1);
         params.map(|ty| self.ty(ty, 0)).collect()
+    }
+
+    /// The type of a variable outside functions, as it was written.
+    pub fn variable(&self, global: LLVMValueRef) -> Option<DebugType> {
+        let mut count = 0;
+        // SAFETY: it is a variable of this context; the list has `count` entries and goes when they were asked.
+        let nodes: Vec<LLVMMetadataRef> = unsafe {
+            let entries = LLVMGlobalCopyAllMetadata(global, &mut count);
+            let count = c_uint::try_from(count).unwrap_or(0);
+            let nodes = (0..count).map(|i| LLVMValueMetadataEntriesGetMetadata(entries, i));
+            let nodes = nodes.collect();
+            LLVMDisposeValueMetadataEntries(entries);
+            nodes
+        };
+        let mut nodes = nodes.into_iter();
+        let expression = nodes.find(|node| kind(*node) == Some(VARIABLE_EXPRESSION))?;
+        let variable = self.operand(expression, 0);
+        match kind(variable) {
+            Some(VARIABLE) => self.ty(self.operand(variable, 3), 0),
+            _nothing_known => None,
+        }
     }
 
     fn ty(&self, ty: LLVMMetadataRef, depth: u32) -> Option<DebugType> {

@@ -9,10 +9,11 @@ use inkwell::llvm_sys::core::{
     LLVMAddAttributeAtIndex, LLVMContextCreate, LLVMContextDispose, LLVMCreateEnumAttribute,
     LLVMCreateMemoryBufferWithMemoryRangeCopy, LLVMDeleteGlobal, LLVMDisposeMessage,
     LLVMDisposeModule, LLVMGetAggregateElement, LLVMGetEnumAttributeKindForName,
-    LLVMGetFirstFunction, LLVMGetInitializer, LLVMGetInstructionOpcode, LLVMGetNamedFunction,
-    LLVMGetNamedGlobal, LLVMGetNextFunction, LLVMGetNumOperands, LLVMGetOperand,
-    LLVMInstructionEraseFromParent, LLVMIsAFunction, LLVMIsDeclaration,
-    LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith, LLVMSetLinkage,
+    LLVMGetFirstFunction, LLVMGetFirstGlobal, LLVMGetInitializer, LLVMGetInstructionOpcode,
+    LLVMGetNamedFunction, LLVMGetNamedGlobal, LLVMGetNextFunction, LLVMGetNextGlobal,
+    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSection, LLVMInstructionEraseFromParent,
+    LLVMIsAFunction, LLVMIsDeclaration, LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith,
+    LLVMSetLinkage,
 };
 use inkwell::llvm_sys::debuginfo::LLVMGetSubprogram;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
@@ -25,8 +26,8 @@ use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
 use invar_ir::once::Making;
 
-use super::debug::Debug;
-use super::read::{self, Params, variable_name};
+use super::debug::{Debug, DebugType};
+use super::read::{self, Outside, Params, variable_name};
 use super::tables::Tables;
 use super::values::{Annotation, annotation, callee, for_each, global_of, is_variable, name_of};
 use super::{Function, blocks, chains, divisions, outside, unroll};
@@ -170,7 +171,10 @@ impl Module {
                 }
                 kept.push(function);
             }
-            let computed = self.computed();
+            let outside = Outside {
+                computed: self.computed(),
+                types: self.types_outside(),
+            };
             let mut params = self.prepare(&kept);
             for list in [
                 c"llvm.used",
@@ -228,7 +232,7 @@ impl Module {
                 if loops > MAX_LOOPS {
                     too_many.insert(*function, loops);
                     leave_alone(*function);
-                } else if !is_whole && reads_unknown(*function, &computed) {
+                } else if !is_whole && reads_unknown(*function, &outside.computed) {
                     unknown.insert(*function);
                     leave_alone(*function);
                 } else {
@@ -262,7 +266,7 @@ impl Module {
                 divisions::leave_cuts_out(function);
                 let read = |params| Function {
                     reads_unknown: unknown.contains(&function),
-                    ..read::function(&self, function, params, &computed)
+                    ..read::function(&self, function, params, &outside)
                 };
                 let loops = too_many.get(&function).copied().unwrap_or_default();
                 if !take(params.get(&function).map(read).ok_or(loops)) {
@@ -335,6 +339,26 @@ impl Module {
                 outside::keep(self.context, self.module, function);
             }
         }
+    }
+
+    /// The types of variables in threadgroup memory, by their names for LLVM.
+    unsafe fn types_outside(&self) -> HashMap<String, DebugType> {
+        let (debug, mut all) = (Debug::new(self.context), HashMap::new());
+        // SAFETY: as in `functions`.
+        unsafe {
+            let mut global = LLVMGetFirstGlobal(self.module);
+            while !global.is_null() {
+                let section = LLVMGetSection(global);
+                if !section.is_null()
+                    && CStr::from_ptr(section) == c"threadgroup"
+                    && let Some(ty) = debug.variable(global)
+                {
+                    all.insert(name_of(global), ty);
+                }
+                global = LLVMGetNextGlobal(global);
+            }
+        }
+        all
     }
 
     /// The variables to which code gives a value that runs before everything else, by their names for LLVM, and what it

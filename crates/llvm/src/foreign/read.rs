@@ -38,7 +38,7 @@ use super::{
 
 struct Reader<'a> {
     layout: LLVMTargetDataRef,
-    computed: &'a HashMap<String, Vec<String>>,
+    outside: &'a Outside,
     insts: HashMap<LLVMValueRef, usize>,
     params: HashMap<LLVMValueRef, usize>,
     globals: HashMap<LLVMValueRef, usize>,
@@ -54,6 +54,15 @@ pub(super) struct Params {
     pub annotations: HashMap<String, Vec<Annotation>>,
 }
 
+/// What was known of variables outside functions before the passes, by their names for LLVM.
+pub(super) struct Outside {
+    /// Those to which code gives a value that runs before everything else: what it reads for that, by the names that
+    /// it was written with.
+    pub computed: HashMap<String, Vec<String>>,
+    /// The types of those in threadgroup memory, as they were written.
+    pub types: HashMap<String, DebugType>,
+}
+
 /// Reads a function after the passes.
 ///
 /// # Safety
@@ -62,14 +71,14 @@ pub(super) unsafe fn function(
     module: &Module,
     function: LLVMValueRef,
     params: &Params,
-    computed: &HashMap<String, Vec<String>>,
+    outside: &Outside,
 ) -> Function {
     let mut debug = Debug::new(module.context);
     // SAFETY: the caller's promise; everything is asked of values of the kind that the question is for.
     unsafe {
         let mut r = Reader {
             layout: LLVMGetModuleDataLayout(module.module),
-            computed,
+            outside,
             insts: HashMap::new(),
             params: HashMap::new(),
             globals: HashMap::new(),
@@ -324,7 +333,8 @@ impl Reader<'_> {
                 size_bytes: self.size(of),
                 is_constant: LLVMIsGlobalConstant(value) != 0,
                 initial: known.then_some(scalars),
-                computed_from: self.computed.get(&symbol).cloned(),
+                computed_from: self.outside.computed.get(&symbol).cloned(),
+                debug: self.outside.types.get(&symbol).cloned(),
                 name: variable_name(&symbol),
             });
         }

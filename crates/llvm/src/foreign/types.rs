@@ -255,6 +255,8 @@ pub struct Global {
     pub initial: Option<Vec<(u64, Type, u64)>>,
     /// Where code that runs before everything else gives its value: the variables that it reads for it.
     pub computed_from: Option<Vec<String>>,
+    /// Of one in threadgroup memory, its type as it was written.
+    pub debug: Option<DebugType>,
 }
 
 /// A function, with every call inlined that can be.

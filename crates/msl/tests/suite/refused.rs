@@ -1024,6 +1024,11 @@ fn what_is_said_to_loggers_is_printed() {
         printed.contains("print \"{} {{{}}} {},{} {:x}%\""),
         "{printed}"
     );
+    let library = of("os_log_default.log(\"%c%c %u %d\", 'a', 98, -1, 3000000000u);");
+    let printed = library.kernels(None).expect("a kernel").module.to_string();
+    assert!(printed.contains("print \"{:c}{:c} {} {}\""), "{printed}");
+    assert!(printed.contains("const u32 4294967295"), "{printed}");
+    assert!(printed.contains("const i32 -1294967296"), "{printed}");
     for (said, why) in [
         (
             "os_log_default.log(\"%d\");",
@@ -1034,6 +1039,10 @@ fn what_is_said_to_loggers_is_printed() {
             "logging of more values than its text takes",
         ),
         ("os_log_default.log(\"%s\", 1);", "logging of `%s`"),
+        (
+            "os_log_default.log(\"%s\", \"text\");",
+            "logging takes numbers and vectors of numbers",
+        ),
     ] {
         let Diagnostics(all) = of(said).kernels(None).err().expect("it is refused");
         assert!(
@@ -1297,4 +1306,32 @@ fn a_source_that_ends_too_early_is_told_at_its_end() {
         let noted = last.labels.get(1).map(|label| label.span.start.line);
         assert_eq!(noted, opened, "{last}");
     }
+}
+
+/// A parameter that is called like a macro is not that parameter: what is wrong then also has the macro's line.
+#[test]
+fn macros_that_make_an_error_are_told() {
+    if let Err(why) = find_clang() {
+        println!("skipped: {why}");
+        return;
+    }
+    let of = |parameter: &str| Library {
+        name: "macro.metal".to_string(),
+        text: format!(
+            "#include <metal_stdlib>\n#define N 16\n#define count(x) (x)\n#define PLACE place\n\
+             kernel void k(device uint *y [[buffer(0)]], constant uint &{parameter} [[buffer(1)]]) {{\n\
+             y[0] = {parameter};\n}}\n"
+        ),
+        ..Library::default()
+    };
+    for (parameter, name) in [("count", "count"), ("PLACE", "place"), ("n", "n")] {
+        let kernels = of(parameter).kernels(None).expect("a kernel");
+        assert_eq!(&*kernels.module.kernels[0].params[1].name, name);
+    }
+    let Diagnostics(all) = of("N").kernels(None).err().expect("it is refused");
+    assert_eq!(all[0].span().start.line, 5, "{:?}", all[0]);
+    let labels = all[0].labels.iter();
+    let told = labels.filter(|l| l.text == "expanded from macro 'N'");
+    let lines: Vec<u32> = told.map(|l| l.span.start.line).collect();
+    assert_eq!(lines, [2], "{:?}", all[0].labels);
 }
