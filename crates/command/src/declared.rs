@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use invar_ir::text::case::{Expr, ExprKind, Literal, RunCase};
+use invar_ir::text::case::{self, Expr, ExprKind, Literal, RunCase};
 use invar_ir::text::data::evaluate;
 use invar_ir::{
-    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Scalar, Span, StructDef,
-    Type,
+    Const, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Scalar, Span,
+    StructDef, Type,
 };
 use invar_wgsl::{Counted, Declared, Entry, Resource, is_of_three, is_padding, scalars, slots};
 use serde_json::{Map, Value as Json, json};
@@ -83,7 +83,8 @@ pub fn by_field(
         None => true,
     };
     let is_list = begun.starts_with('[');
-    if !begun.starts_with('{') && !(is_list && (data.contains('{') || !is_plain)) {
+    let is_nested = begun.get(1..).is_some_and(|rest| rest.contains(['[', '{']));
+    if !begun.starts_with('{') && !(is_list && (is_nested || !is_plain)) {
         return Ok(data);
     }
     let refuse = |why: String| Refusal(format!("--arg {name}: {why}"));
@@ -93,6 +94,12 @@ pub fn by_field(
         ));
     }
     let list = match value(&data, 0).map_err(refuse)? {
+        // Of what is one, lists are its rows.
+        Value::List(items)
+            if is_one && items.len() > 1 && items.iter().all(|i| matches!(i, Value::List(_))) =>
+        {
+            types.elements(element, vec![Value::List(items)])
+        }
         Value::List(items) => types.elements(element, items),
         one => types.elements(element, vec![one]),
     };
@@ -542,6 +549,92 @@ impl Given {
         self.0.push(bytes);
         Ok(())
     }
+}
+
+// ---- what launches that were found give ----
+
+/// Lists of more numbers are long.
+const LONG: usize = 64;
+
+/// Data of a launch that was found, in the kernel's elements: as many of them as are whole elements of the source, and the
+/// same as `--arg` takes it. `None` where both are one. A long list is zeros if `is_short`.
+pub fn in_source(
+    module: &Module,
+    kernel: &Kernel,
+    entries: &[Entry],
+    name: &str,
+    data: &str,
+    is_short: bool,
+) -> Option<(String, String)> {
+    let param = kernel.params.iter().find(|p| *p.name == *name)?;
+    let (ParamKind::Buffer { element: own, .. }
+    | ParamKind::Constant { element: own }
+    | ParamKind::Threadgroup { element: own }) = &param.kind
+    else {
+        return None;
+    };
+    let declared = of_param(entries, &kernel.name, name)?;
+    let counted = declared.counted(own, &module.structs)?;
+    let expr = case::data(data).ok()?;
+    if let ExprKind::Length(number) = expr.kind {
+        let units = number * counted.at_a_time / counted.parts;
+        let number = units * counted.parts / counted.at_a_time;
+        return Some((format!("length({number})"), format!("length({units})")));
+    }
+    let Declared { element, structs } = &counted.unit;
+    let mut bytes = evaluate(&expr, own, &module.structs, &mut |_, _| Err(String::new())).ok()?;
+    let one = usize::try_from(element.extent(structs)?.size_bytes).ok()?;
+    bytes.truncate(bytes.len() / one.max(1) * one);
+    let (places, slots) = (element.locations(structs), slots(element, structs));
+    let places: Vec<_> = slots.iter().filter_map(|slot| places.get(*slot)).collect();
+    let count = bytes.len() / one.max(1);
+    if is_short && count * places.len() > LONG {
+        bytes.fill(0);
+    }
+    // What is in gaps nobody says.
+    let mut kept = vec![0; bytes.len()];
+    let mut said = Vec::new();
+    for (from, (at, scalar)) in (0..count).flat_map(|n| places.iter().map(move |p| (n * one, **p)))
+    {
+        let at = from + usize::try_from(at).ok()?;
+        let mut value = constant(&bytes, at, scalar)?;
+        if scalar == Scalar::Bool {
+            value.bits = u64::from(value.bits != 0);
+        }
+        if value.is_nan() {
+            value.bits = 0;
+        }
+        let size = usize::try_from(scalar.size_bytes()).ok()?;
+        kept[at..at + size].copy_from_slice(&value.bits.to_le_bytes()[..size]);
+        said.push(value.to_string());
+    }
+    let extent = own.extent(&module.structs)?.size_bytes;
+    let own_count = kept.len() / usize::try_from(extent).ok()?.max(1);
+    if kept.iter().all(|byte| *byte == 0) {
+        return Some((format!("zeros({own_count})"), format!("zeros({count})")));
+    }
+    let mut list = Vec::new();
+    for n in 0..own_count {
+        for (at, scalar) in own.locations(&module.structs) {
+            let at = usize::try_from(n as u64 * extent + at).ok()?;
+            list.push(constant(&kept, at, scalar)?.to_string());
+        }
+    }
+    Some((
+        format!("[{}]", list.join(", ")),
+        format!("[{}]", said.join(", ")),
+    ))
+}
+
+/// The scalar that is so many bytes from the begin.
+fn constant(bytes: &[u8], at: usize, scalar: Scalar) -> Option<Const> {
+    let size = usize::try_from(scalar.size_bytes()).ok()?;
+    let mut bits = [0; 8];
+    bits[..size].copy_from_slice(bytes.get(at..at + size)?);
+    Some(Const {
+        scalar,
+        bits: u64::from_le_bytes(bits),
+    })
 }
 
 /// The bytes of data that is no file.

@@ -14,7 +14,7 @@ use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
 
-use crate::declared::of_param;
+use crate::declared::{in_source, of_param};
 use crate::{Loaded, Machine, Refusal, Verdict, input, options, read, say, shader, show};
 
 #[derive(Args)]
@@ -155,6 +155,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         };
         as_declared(&module, &entries, &mut report);
         say_elements(&module, &entries, &mut report);
+        say_launch(&module, &entries, &mut report);
         if let Some(size) = args.threadgroup {
             say_size(&mut report, size);
         }
@@ -341,6 +342,38 @@ fn as_declared(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Re
         && !findings.is_empty()
     {
         (found.launch, found.findings) = (launch, findings);
+    }
+}
+
+/// Has a launch that was found and what the checkers report of it be in the types of the source, where those of the kernel
+/// are others.
+fn say_launch(module: &Verified, entries: &[invar_wgsl::Entry], report: &mut Report) {
+    let (Some(found), Some(kernel)) = (&mut report.counterexample, module.kernel(&report.kernel))
+    else {
+        return;
+    };
+    // Long data is zeros if the checkers report such a launch too.
+    for is_short in [true, false] {
+        let (mut launch, mut said) = (found.launch.clone(), found.launch.clone());
+        let args = launch.args.iter_mut().zip(&mut said.args);
+        for ((name, data), (_, words)) in args {
+            if let Some(both) = in_source(module, kernel, entries, name, data, is_short) {
+                (*data, *words) = both;
+            }
+        }
+        if said == found.launch {
+            break;
+        }
+        if let Ok(findings) = invar_prove::launch::run(module, &report.kernel, &launch)
+            && !findings.is_empty()
+        {
+            (found.launch, found.findings) = (said, findings);
+            break;
+        }
+    }
+    let written = invar_wgsl::written(module, entries);
+    for written in written.iter().filter(|w| w.kernel == report.kernel) {
+        found.findings.iter_mut().for_each(|f| written.tell(f));
     }
 }
 

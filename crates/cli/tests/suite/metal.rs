@@ -353,6 +353,76 @@ fn conditions_count_elements_of_the_source() {
     assert!(out.contains("grid.x <= length(r)"), "{out}");
 }
 
+const KEYS: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+struct Pair { ushort key; uchar value; };
+kernel void put(device const Pair *p, device uint *y, uint i [[thread_position_in_grid]]) {
+    threadgroup Pair own[8];
+    own[i % 8].key = i;
+    if (p[i].key < 4) { y[p[i].key] = p[i].value + own[i % 8].key; }
+}
+";
+
+/// The command that a proof gives for a launch which breaks a kernel has data of the source's types, and shows the same.
+#[test]
+fn launches_that_were_found_are_in_the_types_of_the_source() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("keys.metal", KEYS);
+    let (out, err) = expect(1, &["prove", text(&file)]);
+    let said = format!("{out}{err}");
+    let first = said.lines().find(|line| line.starts_with("error["));
+    let first = first.expect("a finding");
+    let command = said.lines().find_map(|l| l.trim().strip_prefix("invar "));
+    // What is in quotes has spaces.
+    let words = command.expect("a command").split('\'').enumerate();
+    let words = words.flat_map(|(number, part)| match number % 2 {
+        0 => part.split_whitespace().collect::<Vec<_>>(),
+        _quoted => vec![part],
+    });
+    let words: Vec<&str> = words.collect();
+    let (out, err) = expect(1, &words);
+    assert!(format!("{out}{err}").contains(first), "{said}\n{out}{err}");
+}
+
+const MATRICES: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+kernel void turn(constant float3x3 &m, constant float2x4 &w, device const packed_float3 *x, device float4 *y,
+                 uint i [[thread_position_in_grid]]) { y[i] = float4(m * float3(x[i]), w[1][3]); }
+";
+
+/// A matrix by reference is a list of its columns, or of its numbers; so are vectors, also of several elements.
+#[test]
+fn matrices_are_lists_of_columns() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("turn.metal", MATRICES);
+    let columns = [
+        "[[0, 1, 2], [3, 4, 5], [6, 7, 8]]",
+        "[[0, 1, 2, 3], [4, 5, 6, 7]]",
+    ];
+    let numbers = ["[0, 1, 2, 3, 4, 5, 6, 7, 8]", "[0, 1, 2, 3, 4, 5, 6, 7]"];
+    for ([m, w], x) in [
+        (columns, "x=[[1, 2, 3], [0, 1, 0]]"),
+        (numbers, "x=[1, 2, 3, 0, 1, 0]"),
+    ] {
+        let (m, w) = (format!("m={m}"), format!("w={w}"));
+        let args = ["--arg", &m, "--arg", &w, "--arg", x, "--arg", "y=zeros(8)"];
+        let head = ["run", text(&file), "--grid", "2", "--threadgroup", "2"];
+        let (out, _) = expect(0, &[&head[..], &args].concat());
+        assert!(
+            out.contains("y = [24.0, 30.0, 36.0, 7.0, 3.0, 4.0, 5.0, 7.0]"),
+            "{out}"
+        );
+    }
+}
+
 const CONSTANT: &str = "\
 #include <metal_stdlib>
 constant int W [[function_constant(0)]];
@@ -452,6 +522,52 @@ fn reports_name_fields() {
         "{err}"
     );
     assert!(!err.contains("`mask`"), "{err}");
+}
+
+const CELLS: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+struct Cell { float mass; ushort mark; ushort near[3]; };
+constant os_log names(\"cells\", \"names\");
+template <typename T> static T next(threadgroup const T * all, uint t) { return all[t + 1]; }
+kernel void cells(device float *x [[buffer(0)]], uint t [[thread_position_in_threadgroup]]) {
+    threadgroup Cell tg[4];
+    tg[t].mass = t; tg[t].near[2] = 3;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    x[t] = next(tg, t).mass + tg[(t + 1) % 4].near[2];
+    tg[t].near[2] = 2;
+    names.log(\"%c%c\", 'a' + t, 0x3b1u);
+}
+";
+
+/// Threadgroup memory of structs is counted in structs too, and what is wrong in it has the name of its field.
+#[test]
+fn reports_name_fields_in_threadgroup_memory() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("cells.metal", CELLS);
+    let sizes = ["--grid", "4", "--threadgroup", "4", "--arg", "x=zeros(4)"];
+    for _from_disk in [false, true] {
+        let (_, err) = expect(1, &[&["check", text(&file)][..], &sizes].concat());
+        assert!(
+            err.contains("error[data-race]: `tg[0].near[2]` is "),
+            "{err}"
+        );
+        assert!(
+            err.contains("reads `tg[4].mass`, and `tg` has 4 elements"),
+            "{err}"
+        );
+    }
+    let (out, _) = expect(
+        0,
+        &[&["run", text(&file), "--device", "reference"][..], &sizes].concat(),
+    );
+    assert!(
+        out.contains("a\u{3b1}") && out.contains("d\u{3b1}"),
+        "{out}"
+    );
 }
 
 /// A file of inputs may name a parameter once, by its name or by its number.
