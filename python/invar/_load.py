@@ -218,8 +218,9 @@ class Written:
         """What arrays and numbers of elements count, if that is not the kernel's elements."""
         return None if self._unit is None else self._step(self._unit)
 
-    def given(self, step, x):
-        """An argument as one of the kernel's elements, on its own memory if it is an array."""
+    def given(self, step, x, length):
+        """An argument as one of the kernel's elements, on its own memory if it is an array; ``length`` is how many
+        elements there are, if that is fixed."""
         if step.kind == "threadgroup":
             is_number = isinstance(x, (int, np.integer)) and not isinstance(x, bool)
             if not is_number:
@@ -235,7 +236,8 @@ class Written:
         if _is_plain(x):
             if writes or of_numbers and self._unit is None:
                 return x
-            return _raw(step, self._filled(x, of_numbers))
+            is_one = length == 1 and isinstance(x, (list, tuple)) and not of_numbers and len(x) > 1
+            return _raw(step, self._filled([x] if is_one else x, of_numbers))
         if type(x) is not DeviceArray:
             x = _arguments.array_of(step.where, x)
         has_own = x.dtype == step.dtype
@@ -250,6 +252,10 @@ class Written:
                 )
             return _raw(step, self._filled(x.reshape(-1, 3), False))
         element = np.dtype((whole.dtype, whole.shape))
+        is_matrix = isinstance(x, np.ndarray) and x.dtype.names is None and x.ndim > 1
+        if length == 1 and is_matrix and not writes and x.nbytes < element.itemsize:
+            # Columns of 3 have the place of 4.
+            return _raw(step, self._filled([x], False))
         if not _fits(x.dtype, element):
             raise ArgumentError(f"{step.where} has dtype {x.dtype}, {self._other(x.dtype, element)}")
         return x._as(step) if type(x) is DeviceArray else _raw(step, x)
@@ -413,7 +419,7 @@ class LoadedKernel:
             if x is None and step.kind == "buffer" and variable.length is None:
                 x = np.zeros((0, *step.shape), step.dtype)  # The host leaves it out.
             if variable._written is not None:
-                x = variable._written.given(step, x)
+                x = variable._written.given(step, x, variable.length)
             bound[step.name] = _arranged(step, x, variable.length)
             return
         head, tail = variable.steps

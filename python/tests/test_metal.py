@@ -83,6 +83,41 @@ def test_what_is_wrong_with_a_source_is_an_error(library, tmp_path):
         iv.metal.load(tmp_path / "none.metal")
 
 
+PARTLY = """
+#include <metal_stdlib>
+using namespace metal;
+
+static float half_of(float x) { return missing * x; }
+
+kernel void good(device float * y, uint i [[thread_position_in_grid]]) { y[i] = 2 * y[i]; }
+kernel void bad(device float * y, uint i [[thread_position_in_grid]]) { y[i] = half_of(y[i]); }
+kernel void fenced(device atomic_uint * y) {
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst);
+    atomic_store_explicit(y, 1, memory_order_relaxed);
+}
+kernel void uneven(device float * y, uint i [[thread_position_in_threadgroup]]) {
+    if (i < 2) { threadgroup_barrier(mem_flags::mem_device); }
+    y[i] += 1;
+}
+"""
+
+
+def test_what_is_refused_keeps_nobody_from_the_others():
+    library = iv.metal.load("partly.metal", text=PARTLY)
+    assert list(library) == ["good", "bad", "fenced", "uneven"]
+    for name, why in {
+        "bad": r"missing(?s:.*)partly\.metal:5:40",
+        "fenced": r"`atomic_thread_fence` is not supported(?s:.*)partly\.metal:10:",
+        "uneven": r"barrier-not-uniform(?s:.*)partly\.metal:14:",
+    }.items():
+        for _again in range(2):
+            with pytest.raises(iv.VerifyError, match=why):
+                library[name]
+        y = np.arange(4, dtype=np.float32)
+        library["good"][4, 4](y)
+        assert y.tolist() == [0, 2, 4, 6]
+
+
 def test_files_include_others(tmp_path):
     (tmp_path / "inc").mkdir()
     (tmp_path / "inc" / "value.h").write_text("#include <metal_stdlib>\nconstant int value = WIDTH + 1;\n")
@@ -299,3 +334,17 @@ def test_a_buffer_may_be_left_out():
     assert iv.check(kernel, grid=2, threadgroup=2)(None, y)
     kernel[2, 2](np.ones(2, np.float32), y)
     assert y.tolist() == [1, 1]
+
+
+def test_a_matrix_by_reference_is_its_columns():
+    text = """#include <metal_stdlib>
+    using namespace metal;
+    kernel void k(constant float3x3 & m, constant float2x4 & w, device const packed_float3 * x, device float4 * y,
+                  uint i [[thread_position_in_grid]]) { y[i] = float4(m * float3(x[i]), w[1][3]); }"""
+    kernel = iv.metal.load("matrix.metal", text=text)["k"]
+    m, w = np.arange(9, dtype=np.float32).reshape(3, 3), np.arange(8, dtype=np.float32).reshape(2, 4)
+    x = np.array([[1, 2, 3], [0, 1, 0]], np.float32)
+    for given in ((m, w), (m.tolist(), w.tolist()), (np.pad(m, ((0, 0), (0, 1))), w)):
+        y = np.zeros((2, 4), np.float32)
+        kernel[2, 2](*given, x, y)
+        assert y[:, :3].tolist() == (x @ m).tolist() and y[:, 3].tolist() == [7, 7]
