@@ -139,6 +139,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             2
         }
     };
+    invar_runtime::ends_now();
     if let Some(sentence) = invar_runtime::cache_refusal() {
         say(&format!("invar: warning: {sentence}"));
     }

@@ -95,29 +95,38 @@ pub fn leavable<T: Send + 'static>(
 /// Lets the process end at once where work is under way: it uses what LLVM takes down at the end.
 fn end_without_destructors() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        {
-            use std::ffi::{c_int, c_void};
+    ONCE.call_once(ends_now);
+}
 
-            unsafe extern "C" {
-                fn on_exit(f: extern "C" fn(c_int, *mut c_void), about: *mut c_void) -> c_int;
-                fn fflush(file: *mut c_void) -> c_int;
-                fn _exit(status: c_int) -> !;
-            }
-            extern "C" fn leave(status: c_int, _: *mut c_void) {
-                if UNDER_WAY.load(Ordering::Acquire) > 0 {
-                    // SAFETY: without a file it writes out all of them; and then the process is gone.
-                    unsafe {
-                        fflush(std::ptr::null_mut());
-                        _exit(status)
-                    }
+/// To be called by a program that is about to end, where work may be under way that was left: the process then ends
+/// without taking down what that uses, also what LLVM made only in the course of it.
+///
+/// ```
+/// invar_runtime::ends_now();
+/// ```
+pub fn ends_now() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        use std::ffi::{c_int, c_void};
+
+        unsafe extern "C" {
+            fn on_exit(f: extern "C" fn(c_int, *mut c_void), about: *mut c_void) -> c_int;
+            fn fflush(file: *mut c_void) -> c_int;
+            fn _exit(status: c_int) -> !;
+        }
+        extern "C" fn leave(status: c_int, _: *mut c_void) {
+            if UNDER_WAY.load(Ordering::Acquire) > 0 {
+                // SAFETY: without a file it writes out all of them; and then the process is gone.
+                unsafe {
+                    fflush(std::ptr::null_mut());
+                    _exit(status)
                 }
             }
-            // SAFETY: the function unwinds not. Where there is no memory to note it, the process ends as others do.
-            let _ = unsafe { on_exit(leave, std::ptr::null_mut()) };
         }
-    });
+        // What is noted last is done first.
+        // SAFETY: the function unwinds not. Where there is no memory to note it, the process ends as others do.
+        let _ = unsafe { on_exit(leave, std::ptr::null_mut()) };
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +147,40 @@ mod tests {
         assert_eq!(asked.unwrap_err().rule(), Some(Rule::Cancelled));
         drop(closed);
         assert_eq!(leavable("k", || Ok(7)), Ok(7));
+    }
+
+    /// In a process of its own, which ends while work goes on that has something taken down at the end.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn what_work_has_made_is_not_taken_down_under_it() {
+        const ENDS: &str = "INVAR_TEST_ENDS";
+        if std::env::var_os(ENDS).is_some() {
+            unsafe extern "C" {
+                fn atexit(f: extern "C" fn()) -> std::ffi::c_int;
+            }
+            extern "C" fn take_down() {
+                std::process::abort();
+            }
+            let (sender, receiver) = mpsc::channel();
+            let work = move || -> Result<(), Error> {
+                // SAFETY: the function unwinds not.
+                let noted = unsafe { atexit(take_down) };
+                let _ = sender.send(noted);
+                loop {
+                    std::thread::park();
+                }
+            };
+            begin(work, |_| ());
+            assert_eq!(receiver.recv(), Ok(0));
+            ends_now();
+            std::process::exit(0);
+        }
+        let own = std::env::current_exe().expect("this program");
+        let mut child = std::process::Command::new(own);
+        let test = "background::tests::what_work_has_made_is_not_taken_down_under_it";
+        let status = child.args([test, "--exact"]).env(ENDS, "1").status();
+        let status = status.expect("it starts");
+        assert!(status.success(), "{status}");
     }
 
     #[test]

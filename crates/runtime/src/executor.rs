@@ -21,6 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::background::ends_now;
 use crate::environment;
 use crate::faults::{Fault, Faults};
 use crate::fork;
@@ -172,6 +173,7 @@ fn let_go() {
 /// invar_runtime::finish(std::time::Duration::from_secs(1));
 /// ```
 pub fn finish(patience: Duration) {
+    ends_now();
     let executor = executor();
     let until = Instant::now().checked_add(patience);
     let under_way = || -> Vec<Arc<Task>> {

@@ -49,7 +49,7 @@ mod uses;
 
 pub use argument::{Arg, Components};
 pub use backend::CompileOptions;
-pub use background::leavable;
+pub use background::{ends_now, leavable};
 pub use buffer::{Buffer, Element, Scope, ScopedBuffer, scope};
 pub use bytes::{BufferSlice, ByteBuffer};
 pub use capabilities::{Capabilities, Feature};
