@@ -67,13 +67,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Reads a vector of a target whose lanes may lie in broken rows.
+    /// Reads a vector of a target whose lanes may lie in broken rows, as it is in memory.
     pub fn load_broken_rows(
         &self,
         t: &Target<'c>,
         u: usize,
         lanes: Option<VectorValue<'c>>,
-    ) -> Option<VectorValue<'c>> {
+    ) -> Option<BasicValueEnum<'c>> {
         let Part::Vector(indices) = t.index.part(0, u) else {
             return None;
         };
@@ -90,11 +90,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let mut args = vec![t.object.base.into(), indices.into(), t.object.length.into()];
         args.extend(given);
         let ty = e.memory_type(scalar, e.vector_type(scalar, width).into());
-        let value = e.call_for(&name, &args, Some(ty), |given| {
+        e.call_for(&name, &args, Some(ty), |given| {
             Some(e.broken_rows(scalar, index, given).into())
-        });
-        let value = value.expect("a value");
-        Some(self.settled(&t.object, scalar, value).into_vector_value())
+        })
     }
 }
 

@@ -339,7 +339,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if t.breaks
             && let Some(value) = self.load_broken_rows(t, u, lanes)
         {
-            return Part::Vector(value);
+            let value = self.settled(&t.object, t.scalar, value);
+            return Part::Vector(value.into_vector_value());
         }
         match self.spot(t, u, c, proved) {
             Spot::Same(pointer, inside) => {
