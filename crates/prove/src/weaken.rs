@@ -91,6 +91,17 @@ impl Session<'_, '_> {
                 Condition::Below(..) | Condition::Multiple(..) | Condition::Sum(..) => {}
             }
         }
+        // Those that ask more of one length are no longer there.
+        if !self.vocabulary.bytes.is_empty() {
+            let all = self.subject.conditions.borrow().clone();
+            for condition in &all {
+                if let Condition::AtMost(term, bound) = condition
+                    && let ([room @ Number::Length(_)], 1) = (&bound.numbers[..], bound.factor)
+                {
+                    self.rows_of_bytes(condition, term, *room);
+                }
+            }
+        }
         if is_new {
             self.minimise();
         }
@@ -204,6 +215,36 @@ impl Session<'_, '_> {
             let groups = Term::of(term.factor * factor, numbers.iter().copied());
             let fewer = Condition::AtMost(groups, bound.clone());
             if self.replaces(&condition, std::slice::from_ref(&fewer)) {
+                return fewer;
+            }
+        }
+        self.by_groups_of_rows(condition, Number::Groups(d))
+    }
+
+    /// Of rows of what is passed for each thread: for each threadgroup, where a row is as long as what threads reach of
+    /// it.
+    fn by_groups_of_rows(&mut self, condition: Condition, groups: Number) -> Condition {
+        let Condition::AtMost(term, bound) = &condition else {
+            return condition;
+        };
+        let ([a, b], [Number::Length(_)]) = (&term.numbers[..], &bound.numbers[..]) else {
+            return condition;
+        };
+        let (Some(row), Some(_)) = (
+            [a, b].into_iter().find(|n| is_passed(**n)).copied(),
+            [a, b].into_iter().find(|n| matches!(n, Number::Grid(_))),
+        ) else {
+            return condition;
+        };
+        let fewer = Condition::AtMost(Term::of(term.factor, [row, groups]), bound.clone());
+        let others = self.vocabulary.scalars.iter().filter(|n| **n != row);
+        let others = others.take(MOST_GUARDS).flat_map(|n| {
+            let each = std::iter::once(1).chain(self.vocabulary.bytes.iter().copied());
+            each.map(move |each| Condition::at_most(Term::of(each, [*n]), row))
+        });
+        let long: Vec<Condition> = others.chain(self.longest_row(row)).collect();
+        for long in long {
+            if self.replaces(&condition, &[fewer.clone(), long]) {
                 return fewer;
             }
         }
@@ -405,7 +446,9 @@ impl Session<'_, '_> {
         now.extend_from_slice(by);
         now.sort();
         *self.subject.conditions.borrow_mut() = now;
-        let is_enough = self.still_reached(conditions);
+        // Of launches that there are none of anything can be proved.
+        let is_enough =
+            self.still_reached(conditions) && (by.len() < 2 || self.witness().is_some());
         if !is_enough {
             *self.subject.conditions.borrow_mut() = before;
             (self.exact, self.exact_needs, self.reached) = saved;
