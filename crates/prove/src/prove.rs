@@ -1230,7 +1230,7 @@ impl Session<'_, '_> {
                 let what = format!("the certificate's launch is none of these{unlike}");
                 (
                     what,
-                    "a proof of launches that there are none of says nothing",
+                    "no launch is known that the proof is about, and of none anything can be proved",
                 )
             }
             None => {
