@@ -133,7 +133,10 @@ impl<'k> Analysis<'k> {
             distances: shapes.distances,
             slow: shapes.slow_classes,
             checks: options.checks,
-            bounded: always_in_bounds(module, kernel, &plan, threadgroup_size),
+            bounded: match options.checks {
+                true => always_in_bounds(module, kernel, &plan, threadgroup_size),
+                false => HashSet::new(),
+            },
             most_edges: MOST_EDGES.min(options.most_improved),
             most_twice: MOST_TWICE_IN_ALL.min(options.most_improved as usize),
             merges: !zones.are_there() && merges(kernel, &plan, shapes.full),

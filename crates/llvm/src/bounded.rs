@@ -21,6 +21,13 @@ pub(crate) fn always_in_bounds(
     plan: &Plan<'_>,
     threadgroup_size: Option<[u32; 3]>,
 ) -> HashSet<InstKey> {
+    let has_own = kernel
+        .allocs
+        .iter()
+        .any(|a| a.space == AddressSpace::Threadgroup);
+    if !has_own && module.constants.is_empty() {
+        return HashSet::new();
+    }
     let known = Known {
         threadgroup_size,
         threads: None,

@@ -6,8 +6,8 @@
 //! 0 0 0 1 2 ..            the first lane's element, and a row that ends with the last one
 //! ```
 //!
-//! Processors have no gather of bytes and halves: each lane is a load of its own, so that the one vector of a row that
-//! wraps takes as long as fifty others. Whether all lanes lie in one of two rows, or where their first or last lanes do,
+//! Processors have no gather of bytes and halves: each lane is a load of its own, so that the two
+//! vectors of a row that wrap took longer than the 126 others of Life in bytes. Whether all lanes lie in one of two rows, or where their first or last lanes do,
 //! is asked where code runs; then two loads do it. What does not fit is gathered.
 //!
 //! Deliberately absent: indices that come of what a thread loaded, which lie anywhere; elements of 32 bits and more, which
@@ -23,13 +23,11 @@ use invar_ir::inst::{Place, Value};
 use invar_ir::ops::Meaning;
 use invar_ir::{InstKind, Op, Scalar};
 
-use crate::emit::{BUILT, Emit, vector_of};
+use crate::emit::{BUILT, Emit};
 use crate::function::FunctionLowering;
+use crate::gather::is_narrow;
 use crate::places::Target;
 use crate::value::Part;
-
-/// Bytes of the elements that no processor gathers.
-const NARROW_BYTES: u64 = 2;
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether the lanes of a load may lie in rows that are broken once.
@@ -40,7 +38,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             && !t.never
             && t.offset_bytes == 0
             && t.element_bytes == t.scalar.size_bytes()
-            && t.element_bytes <= NARROW_BYTES
+            && is_narrow(t.scalar)
             && t.index_scalar.bits() >= 32
             && self.comes_of_positions(place.index, &mut HashSet::new())
     }
@@ -78,12 +76,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             return None;
         };
         let (e, width) = (&self.e, self.shape.width);
-        // As bytes: to take bits apart would take longer than all else.
-        let bytes = vector_of(e.context.i8_type().into(), width);
-        let given = lanes.map(|lanes| {
-            let given = e.builder.build_int_s_extend(lanes, bytes, "");
-            BasicValueEnum::from(given.expect(BUILT))
-        });
+        let given = lanes.map(|lanes| BasicValueEnum::from(e.mask_bytes(lanes)));
         let masked = if given.is_some() { ".masked" } else { "" };
         let (scalar, index) = (t.scalar, t.index_scalar);
         let name = format!("broken.{scalar}.{index}.{width}{masked}");
@@ -109,10 +102,9 @@ impl<'c> Emit<'c> {
         let (base, indices) = (given[0].into_pointer_value(), given[1].into_vector_value());
         let length = given[2].into_int_value();
         let width = indices.get_type().get_size();
-        let on = given.get(3).map(|bytes| {
-            let bytes = bytes.into_vector_value();
-            e.compare_lanes(IntPredicate::NE, bytes, bytes.get_type().const_zero())
-        });
+        let on = given
+            .get(3)
+            .map(|bytes| e.mask_of_bytes(bytes.into_vector_value()));
         let lane = |lane: u32| {
             let lane = b.build_extract_element(indices, e.i32(lane), "");
             lane.expect(BUILT).into_int_value()
@@ -133,18 +125,21 @@ impl<'c> Emit<'c> {
             same(first),
             same(last),
         ];
-        let any = fits.into_iter().reduce(|a, b| e.or(a, b));
         let off = on.map(|on| e.not(on));
-        let all = off.map_or(any, |off| any.map(|any| e.or(any, off)));
+        let all = fits.into_iter().chain(off).reduce(|a, b| e.or(a, b));
         let all = e.mask_bits(all.expect("four"));
         let all = e.compare(IntPredicate::EQ, all, all.get_type().const_all_ones());
-        // Both rows lie in the object, whole.
+        // Both rows lie in the object, whole, and before an index of 32 bits with a sign wraps.
+        let end = match bits {
+            64 => length,
+            _narrower => e.smaller(length, e.i64(1 << 31)),
+        };
         let wide = |one: IntValue<'c>| e.wide_index(index, one.into(), false).into_int_value();
         let (first, last) = (wide(first), wide(last));
         let (lanes, before) = (e.i64(width.into()), e.i64(u64::from(width) - 1));
-        let enough = e.compare(IntPredicate::UGE, length, lanes);
-        let begins = e.compare(IntPredicate::ULE, first, e.sub(length, lanes));
-        let ends = e.compare(IntPredicate::ULT, last, length);
+        let enough = e.compare(IntPredicate::UGE, end, lanes);
+        let begins = e.compare(IntPredicate::ULE, first, e.sub(end, lanes));
+        let ends = e.compare(IntPredicate::ULT, last, end);
         let far = e.compare(IntPredicate::UGE, last, before);
         let inside = e.and(e.and(enough, begins), e.and(ends, far));
         let (rows, other, join) = (e.block("rows"), e.block("gathered"), e.block("loaded"));

@@ -6,7 +6,7 @@ use inkwell::types::VectorType;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_ir::Scalar;
 
-use crate::emit::{BUILT, Emit, vector_of};
+use crate::emit::{BUILT, Emit};
 use crate::tables::Role;
 
 impl<'c> Emit<'c> {
@@ -203,15 +203,12 @@ impl<'c> Emit<'c> {
         mask: VectorValue<'c>,
     ) {
         let e = self;
-        let width = mask.get_type().get_size();
-        let bytes = vector_of(e.context.i8_type().into(), width);
-        let mask = e.builder.build_int_s_extend(mask, bytes, "").expect(BUILT);
-        let name = format!("scatter.{scalar}.{width}");
-        let given = [value.into(), pointers.into(), mask.into()];
+        let name = format!("scatter.{scalar}.{}", mask.get_type().get_size());
+        let given = [value.into(), pointers.into(), e.mask_bytes(mask).into()];
         e.call_for(&name, &given, None, |given| {
             let [value, pointers, mask] = [0, 1, 2].map(|n: usize| given[n].into_vector_value());
-            let mask = e.compare_lanes(IntPredicate::NE, mask, bytes.const_zero());
-            e.masked_scatter(value, pointers, e.i32(scalar.size_bytes() as u32), mask);
+            let align = e.i32(scalar.size_bytes() as u32);
+            e.masked_scatter(value, pointers, align, e.mask_of_bytes(mask));
             None
         });
     }
@@ -294,6 +291,6 @@ impl<'c> Emit<'c> {
 /// Whether no machine has gathers or scatters of such elements: LLVM makes them lane by lane. Under a mask each
 /// lane would have a branch, of which some thousands take it seconds; so all lanes act, and those that are
 /// off where it makes no difference.
-fn is_narrow(scalar: Scalar) -> bool {
+pub(crate) fn is_narrow(scalar: Scalar) -> bool {
     scalar.size_bytes() < 4
 }

@@ -180,6 +180,18 @@ impl<'c> Emit<'c> {
             .into_int_value()
     }
 
+    /// A mask as bytes, for a function: to take it apart from bits would take longer than most of what they do.
+    pub fn mask_bytes(&self, mask: VectorValue<'c>) -> VectorValue<'c> {
+        let bytes = vector_of(self.context.i8_type().into(), mask.get_type().get_size());
+        let bytes = self.builder.build_int_s_extend(mask, bytes, "");
+        bytes.expect(BUILT)
+    }
+
+    /// A mask from its bytes.
+    pub fn mask_of_bytes(&self, bytes: VectorValue<'c>) -> VectorValue<'c> {
+        self.compare_lanes(IntPredicate::NE, bytes, bytes.get_type().const_zero())
+    }
+
     /// `condition ? yes : no` of any two values of one type.
     pub fn select(
         &self,
