@@ -268,16 +268,17 @@ _METHODS = {
     for cls, like in _LIKE.items()
 }
 _METHODS[np.ndarray] = {"dump", "resize", "setflags", "tofile", "__init__", "__setstate__"}
+_METHODS[np.generic] = {*_METHODS[np.ndarray], "setfield", "__setitem__"}
 _METHODS.update(dict.fromkeys((str, bytes, tuple, frozenset, int, float, complex, range, bool), ()))
 #: Types of whose objects no method changes anything, but what has a row above.
-_VALUES = (enum.Enum, fractions.Fraction, decimal.Decimal, re.Pattern, re.Match, np.generic, np.dtype, np.poly1d)
+_VALUES = (enum.Enum, fractions.Fraction, decimal.Decimal, re.Pattern, re.Match, np.generic, np.dtype)
 #: Modules whose classes make objects, and do nothing else.
 _CLASSES = (
     "ml_dtypes", "enum", "fractions", "_invar", "layout", "builtins", "functools", "itertools", "operator",
     "collections", "types", "dataclasses", "string", "numbers",
 )  # fmt: skip
 #: Such classes of other modules: each may stand for those that derive from it there, but for ``_WRITERS``.
-_MAKING = (*_VALUES, np.ndarray, np.finfo, np.iinfo, np.vectorize, np.broadcast, np.ndindex, np.ndenumerate)
+_MAKING = (*_VALUES, np.ndarray, np.poly1d, np.finfo, np.iinfo, np.vectorize, np.broadcast, np.ndindex, np.ndenumerate)
 _WRITERS = (np.memmap,)
 #: Functions of modules that change nothing, nor take from an iterator that is older.
 _FUNCTIONS = {

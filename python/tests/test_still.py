@@ -217,6 +217,8 @@ def world():
         "as_numpy": np.frompyfunc(Counter().step, 1, 1),
         "context": decimal.Context(),
         "steps": np.nditer(np.arange(4)),
+        "record": np.zeros(1, [("a", np.int32)])[0],
+        "polynomial": np.poly1d([1, 2]),
     }
 
 
@@ -340,6 +342,9 @@ ELSEWHERE = {
     "a_function_as_one_of_numpy": (CALLED, lambda w: w["as_numpy"]([1, 2])),
     "settings_of_decimals": (rf"clear_traps{CALLED}", lambda w: w["context"].clear_traps()),
     "an_iterator_of_numpy": (rf"iternext{CALLED}", lambda w: w["steps"].iternext()),
+    "a_file_of_a_number": (r"`tofile\(\)` changes a Python", lambda w: np.float32(1).tofile("none")),
+    "a_part_of_a_record": (r"`setfield\(\)` changes a Python", lambda w: w["record"].setfield(2, np.int32)),
+    "a_coefficient_of_a_polynomial": (CALLED, lambda w: w["polynomial"].__setitem__(0, 7)),
     "a_file_as_an_array": (rf"memmap{CALLED}", lambda w: np.memmap("none", np.uint8, "w+", shape=4)),
     "an_object_that_is_made_by_its_author": (f"Made{CALLED}", lambda w: Made()),
     "a_list_of_the_authors": (f"Listed{CALLED}", lambda w: Listed()),
