@@ -39,10 +39,10 @@ impl Workaround {
 pub const GPUS: &[Workaround] = &[
     Workaround {
         driver: "Mesa llvmpipe 22.3",
-        symptom: "ends all loops of a vector of invocations after 65,535 rounds in all, without a word",
+        symptom: "ends all loops of a vector of invocations after 65,535 iterations in all, without a word",
         remedy: "`ends_loops`: a kernel with loops finds out in the end, and the dispatch fails (`wgsl/iteration_guard.rs`)",
-        test: "crates/runtime/tests/suite/gpu_rounds.rs: many_rounds_are_right_or_told",
-        until: "no driver counts rounds",
+        test: "crates/runtime/tests/suite/gpu_iterations.rs: many_iterations_are_right_or_told",
+        until: "no driver counts iterations",
     },
     Workaround {
         driver: "Mesa llvmpipe 22.3",

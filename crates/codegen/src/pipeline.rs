@@ -107,7 +107,7 @@ pub const OPTIMISATION: &[&str] = &[
     "early-returns",
     "reroll",
     "unguard",
-    "last-rounds",
+    "last-iterations",
     "fold",
     "unroll",
     "fold",

@@ -21,12 +21,13 @@ pub(crate) const CONVERTED_INSTRUCTIONS: usize = 6;
 /// disagree, and for the processor's guesses. Neither 4 nor 16 changes the machine code of any of 146 kernels.
 pub(crate) const CHEAP_INSTRUCTIONS: usize = 8;
 
-/// Rounds of a `for` that is unrolled, at most. For loops over small windows and tuples. 4 and 16 change the code of
-/// one of 146 kernels each, whose times differ by no more than between runs.
-pub(crate) const UNROLLED_ROUNDS: u32 = 8;
+/// Iterations of a `for` that is unrolled, at most. For loops over small windows and tuples. 4 and 16 change the code
+/// of one of 146 kernels each, whose times differ by no more than between runs.
+pub(crate) const UNROLLED_ITERATIONS: u32 = 8;
 
-/// Rounds of a `loop` that goes by halves, or in any other way, and is unrolled, at most: those of 1024 threads. For
-/// reductions, scans and sorts in threadgroup memory. Without it sums of 256 take 1.25 times as long on an AMD EPYC 7003.
+/// Iterations of a `loop` that goes by halves, or in any other way, and is unrolled, at most: those of 1024 threads.
+/// For reductions, scans and sorts in threadgroup memory. Without it sums of 256 take 1.25 times as long on an AMD EPYC
+/// 7003.
 pub(crate) const UNROLLED_HALVES: u32 = 10;
 
 /// Instructions that an unrolled `for` becomes, at most: two loops over a window of 5 by 5 are 300. With 64 such
@@ -78,10 +79,10 @@ pub(crate) const LOADS_UNDER_WAY: u32 = 8;
 /// transposes by tiles of 16 take 1.3 times as long on an H200, with 256 twice as long; 32 makes no difference.
 pub(crate) const COARSENED_THREADS: u32 = 64;
 
-/// Words that the rounds of a loop over a row may load together, at most: a thread keeps them in registers. For kernels
-/// that go over a row several times, such as softmax and normalisations. With 16 a softmax of 4096 columns takes 1.18
-/// times as long on an H200 and RMSNorm 1.1 times, with 8 a softmax 1.55 times; with 64 those by vectors of 4 take 0.8
-/// to 0.9 times as long, on a processor with more registers than others have.
+/// Words that the iterations of a loop over a row may load together, at most: a thread keeps them in registers. For
+/// kernels that go over a row several times, such as softmax and normalisations. With 16 a softmax of 4096 columns
+/// takes 1.18 times as long on an H200 and RMSNorm 1.1 times, with 8 a softmax 1.55 times; with 64 those by vectors of
+/// 4 take 0.8 to 0.9 times as long, on a processor with more registers than others have.
 pub(crate) const ROW_WORDS: i128 = 32;
 
 /// Instructions that a loop over a row becomes, at most. Neither 128 nor 2048 changes the times of ten kernels over rows
@@ -131,9 +132,9 @@ pub(crate) const UNTILED_INSTRUCTIONS: usize = 256;
 /// would take more than asked for.
 pub(crate) const REGROUPED_THREAD_BYTES: u64 = 1 << 10;
 
-/// How often a round of a loop counts beside what stands around it, where an axis for the lanes is chosen. For kernels
-/// of two dimensions. Neither 4 nor 16 changes the machine code of any of 146 kernels.
-pub(crate) const ROUNDS_OF_A_LOOP: u64 = 8;
+/// How often an iteration of a loop counts beside what stands around it, where an axis for the lanes is chosen. For
+/// kernels of two dimensions. Neither 4 nor 16 changes the machine code of any of 146 kernels.
+pub(crate) const ITERATIONS_OF_A_LOOP: u64 = 8;
 
 /// Loops deeper than this count no more.
 pub(crate) const MOST_LOOP_DEPTH: u32 = 4;
@@ -160,8 +161,8 @@ pub(crate) const SPLIT_VECTOR: u32 = 16;
 /// machine code of any of 146 kernels.
 pub(crate) const STRIDE_INSTRUCTIONS: usize = 600;
 
-/// Instructions that the rounds of a loop along a row become which are made at a time, at most. With 256 a softmax of
-/// which each thread has a row takes three times as long; 4,096 changes the code of none of 146 kernels.
+/// Instructions that the iterations of a loop along a row become which are made at a time, at most. With 256 a softmax
+/// of which each thread has a row takes three times as long; 4,096 changes the code of none of 146 kernels.
 pub(crate) const LINE_INSTRUCTIONS: usize = 1024;
 
 // ---- accesses that become vectors (`analysis/blocks.rs`, `analysis/streams.rs`) ----

@@ -131,7 +131,7 @@ impl Reducer<'_, '_> {
         }
     }
 
-    /// Puts one side of an `if`, or one round of a loop, in the place of the whole.
+    /// Puts one side of an `if`, or one iteration of a loop, in the place of the whole.
     fn regions(&mut self) {
         let mut at = 0;
         while at < count(self.best.kernel()) {

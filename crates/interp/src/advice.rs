@@ -128,7 +128,7 @@ impl Advice {
                  threadgroup come, and begin it again behind"
             ),
             _ => format!(
-                "let all threads of the threadgroup run the rounds of the loop{line} together, with \
+                "let all threads of the threadgroup run the iterations of the loop{line} together, with \
                  the work of some in an `if`, and put {statement} between them"
             ),
         }
@@ -191,7 +191,7 @@ fn called(module: &Module, inst: &Inst) -> &'static str {
     }
 }
 
-/// The loads of one place in every round of a loop without a count that decide whether it is left.
+/// The loads of one place in every iteration of a loop without a count that decide whether it is left.
 fn waits(kernel: &Kernel) -> HashMap<u32, u32> {
     let mut definitions: HashMap<Value, (u32, &Inst)> = HashMap::new();
     let mut insts: Vec<&Inst> = Vec::new();

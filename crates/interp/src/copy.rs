@@ -187,10 +187,10 @@ impl Run<'_, '_, '_> {
         let length = self.lengths[copy.destination as usize];
         let plan = |simd: &Simdgroup, lane| Plan::of(copy, simd, lane);
         let mut runs: Vec<Option<Row>> = (0..size).map(|_| None).collect();
-        let mut rounds = 0;
+        let mut iterations = 0;
         for_each_lane(simd.mask, |lane| {
             let run = plan(simd, lane).run(0, length);
-            rounds = rounds.max(run.inside.end - run.inside.start);
+            iterations = iterations.max(run.inside.end - run.inside.start);
             runs[lane] = Some(run);
         });
         if self.observed() {
@@ -203,11 +203,11 @@ impl Run<'_, '_, '_> {
         }
         let locations = self.program.objects[copy.source as usize].locations.clone();
         let mut values = vec![0; size * locations.len()];
-        for round in 0..rounds {
+        for iteration in 0..iterations {
             self.step(1, at)?;
             let element = |start: fn(&Row) -> i128, run: &Option<Row>| {
                 let run = run.as_ref()?;
-                let i = run.inside.start + round;
+                let i = run.inside.start + iteration;
                 (i < run.inside.end).then(|| start(run).saturating_add(i))
             };
             self.address(copy.source, |lane| element(|r| r.source, &runs[lane]));

@@ -227,11 +227,11 @@ impl DataRaces {
             let at = b.instruction;
             let meet = report.within_simdgroup || b.scope != Scope::Simdgroup;
             let all = |l: &&Range<u32>| [first, second, at].iter().all(|i| l.contains(i));
-            let round = self.loops.iter().filter(all).map(|l| l.len()).min();
+            let iteration = self.loops.iter().filter(all).map(|l| l.len()).min();
             // The loop's length; those behind the first access come before those at the loop's head.
             let way = match first < at && at < second {
                 true => (0, false),
-                false => (round.unwrap_or(usize::MAX), at < first),
+                false => (iteration.unwrap_or(usize::MAX), at < first),
             };
             (!meet, way, at)
         };

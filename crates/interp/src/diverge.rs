@@ -34,7 +34,7 @@ fn name(code: &Code) -> &'static str {
     }
 }
 
-const HELP: &str = "move it to where every thread of the scope comes in the same rounds of the \
+const HELP: &str = "move it to where every thread of the scope comes in the same iterations of the \
                     same loops, or make the condition uniform (X4)";
 
 /// Lanes of one simdgroup are not together at `at`.
@@ -68,7 +68,7 @@ pub(crate) fn lanes_apart(
                 ..
             } => (at, joined | pending, "took the other way here"),
             Frame::Loop { at, next, left, .. } => {
-                (at, next | left, "left this loop or its round before")
+                (at, next | left, "left this loop or its iteration before")
             }
         };
         let lanes = lanes & returned;
@@ -104,15 +104,15 @@ pub(crate) fn simdgroups_apart(
         let what = match here(simd) {
             None => format!("{who} have returned"),
             Some(_) if simd.pc != first.pc => format!("{who} wait here"),
-            Some(_) if !simd.rounds().eq(first.rounds()) => {
-                format!("{who} wait here in another round of a loop")
+            Some(_) if !simd.iterations().eq(first.iterations()) => {
+                format!("{who} wait here in another iteration of a loop")
             }
             Some(_) => continue,
         };
         if message.is_empty() {
             message = match here(simd) {
                 None => format!("{who} have returned"),
-                Some(_) => format!("{who} wait in another place or round"),
+                Some(_) => format!("{who} wait in another place or iteration"),
             };
         }
         if others.len() < 4 {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn x4_a_barrier_in_different_rounds_of_a_loop() {
-        // The second simdgroup skips the barrier of the first round.
+        // The second simdgroup skips the barrier of the first iteration.
         let skip = "for %i = %zero to %two step %one {
                         %first = eq %i, %zero
                         %late = lt %t, %n
@@ -230,7 +230,7 @@ mod tests {
         assert!(
             message(skip)
                 .unwrap_err()
-                .contains("another place or round")
+                .contains("another place or iteration")
         );
         let all = "for %i = %zero to %two step %one { barrier threadgroup [] }";
         assert_eq!(message(all), Ok(()));

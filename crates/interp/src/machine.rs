@@ -22,7 +22,7 @@ use crate::state::{Frame, Place, Run, Simdgroup, Stop};
 const ATOMICS_A_TURN: u32 = 1024;
 
 /// After how many plain loads in a row that saw nothing new a simdgroup counts as spinning. A loop
-/// may read its bound from memory in every round, so it takes more than one.
+/// may read its bound from memory in every iteration, so it takes more than one.
 const REPEATS: u32 = 1024;
 
 /// Exchanges values between lanes, component by component.
@@ -483,7 +483,7 @@ impl Run<'_, '_, '_> {
                     at,
                     next: 0,
                     left,
-                    round: 0,
+                    iteration: 0,
                 });
                 if simd.mask == 0 && self.go_on(simd) {
                     return true;
@@ -685,11 +685,14 @@ impl Run<'_, '_, '_> {
                     }
                 }
                 Frame::Loop {
-                    at, next, round, ..
+                    at,
+                    next,
+                    iteration,
+                    ..
                 } => {
                     let at = *at;
                     let mut live = std::mem::take(next);
-                    *round += 1;
+                    *iteration += 1;
                     let Code::Loop { end, counter } = &self.program.code[at as usize] else {
                         unreachable!("a loop's frame stands for a loop")
                     };

@@ -5,7 +5,7 @@
 //! register file. Columns are allotted in the order of definition, so an operation's operands lie
 //! before its result.
 //!
-//! A value is defined once in each round of the loops around it, and a thread that uses it was active
+//! A value is defined once in each iteration of the loops around it, and a thread that uses it was active
 //! when it was defined. So pure operations write all lanes, active or not; only what joins control
 //! flow (results of `if`, carried values of loops) and memory look at the mask.
 
@@ -388,12 +388,12 @@ pub(crate) enum Code {
     },
     /// The lanes have come to the end of a side of the innermost `if`.
     EndSide,
-    /// Begins a loop whose rounds start at the next instruction.
+    /// Begins a loop whose iterations start at the next instruction.
     Loop {
         end: Target,
         counter: Option<Box<(Counter, Moves)>>,
     },
-    /// The lanes wait for the next round of the loop outside `depth` open `if`s.
+    /// The lanes wait for the next iteration of the loop outside `depth` open `if`s.
     Next {
         depth: u32,
     },

@@ -571,7 +571,9 @@ impl Run<'_, '_, '_> {
     /// No simdgroup of a threadgroup can run: lets them on from where they all wait.
     fn meet(&mut self, place: &Place, simds: &mut [Simdgroup]) -> Result<(), Diagnostics> {
         let together = simds.iter().all(|s| {
-            s.state == State::Waiting && s.pc == simds[0].pc && s.rounds().eq(simds[0].rounds())
+            s.state == State::Waiting
+                && s.pc == simds[0].pc
+                && s.iterations().eq(simds[0].iterations())
         });
         if !together {
             return Err(crate::diverge::simdgroups_apart(self.program, place, simds));

@@ -3,7 +3,7 @@
 //! A threadgroup of which no simdgroup can do more than read again what it has read *sleeps*: it is put off until
 //! another changes one of the words that it looked at. So what it costs to wait does not grow with how many
 //! wait. Sleep is only a matter of who comes first: sleepers get a turn now and then, and when no other has
-//! anything to do, for what looks like waiting may be a loop that counts its rounds.
+//! anything to do, for what looks like waiting may be a loop that counts its iterations.
 //!
 //! Only words of buffers are noted: no other reaches the threadgroup memory of one that sleeps.
 

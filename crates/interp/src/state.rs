@@ -41,12 +41,12 @@ pub(crate) enum Frame {
     Loop {
         /// Its instruction.
         at: Target,
-        /// Lanes that wait for the next round.
+        /// Lanes that wait for the next iteration.
         next: u128,
         /// Lanes that have left.
         left: u128,
-        /// Rounds so far.
-        round: u64,
+        /// Iterations so far.
+        iteration: u64,
     },
 }
 
@@ -150,10 +150,10 @@ impl Simdgroup {
         self.state = State::Ready;
     }
 
-    /// The round of each loop it is in: where it stands beside its place in the program.
-    pub fn rounds(&self) -> impl Iterator<Item = u64> + '_ {
+    /// The iteration of each loop it is in: where it stands beside its place in the program.
+    pub fn iterations(&self) -> impl Iterator<Item = u64> + '_ {
         self.frames.iter().filter_map(|f| match f {
-            Frame::Loop { round, .. } => Some(*round),
+            Frame::Loop { iteration, .. } => Some(*iteration),
             Frame::If { .. } => None,
         })
     }

@@ -35,12 +35,12 @@ impl Frame {
                 at,
                 next,
                 left,
-                round,
+                iteration,
             } => Frame::Loop {
                 at,
                 next: next & lanes,
                 left: left & lanes,
-                round,
+                iteration,
             },
         }
     }
@@ -55,7 +55,7 @@ impl Frame {
         }
     }
 
-    /// The same with the lanes of another strand, which stands in the same round of the same loop or
+    /// The same with the lanes of another strand, which stands in the same iteration of the same loop or
     /// in the same `if`.
     fn and(self, other: Frame) -> Option<Frame> {
         match (self, other) {
@@ -85,19 +85,19 @@ impl Frame {
                     at,
                     next,
                     left,
-                    round,
+                    iteration,
                 },
                 Frame::Loop {
                     at: at_too,
                     next: next_too,
                     left: left_too,
-                    round: round_too,
+                    iteration: iteration_too,
                 },
-            ) if at == at_too && round == round_too => Some(Frame::Loop {
+            ) if at == at_too && iteration == iteration_too => Some(Frame::Loop {
                 at,
                 next: next | next_too,
                 left: left | left_too,
-                round,
+                iteration,
             }),
             (Frame::If { .. } | Frame::Loop { .. }, _) => None,
         }
@@ -194,7 +194,7 @@ impl Run<'_, '_, '_> {
     /// they are one again.
     ///
     /// # Errors
-    /// `barrier-divergence`: another is elsewhere or in another round.
+    /// `barrier-divergence`: another is elsewhere or in another iteration.
     pub(crate) fn assemble(
         &mut self,
         group: &Place,

@@ -532,7 +532,7 @@ impl Builder {
         self.at(|k| k.break_(&values));
     }
 
-    /// Begins the next round of the innermost loop.
+    /// Begins the next iteration of the innermost loop.
     #[track_caller]
     pub fn continue_(&self, values: &[Value<'_>]) {
         let values = self.owns(values);

@@ -1374,7 +1374,7 @@ impl KernelBuilder {
         self.push(InstKind::Break(Values::from_slice(values)), &[]);
     }
 
-    /// Begins the next round of the innermost loop.
+    /// Begins the next iteration of the innermost loop.
     ///
     /// ```
     /// # use invar_ir::*;

@@ -96,7 +96,7 @@ pub enum Exit {
     Yield,
     /// It leaves the innermost loop.
     Break,
-    /// It begins the next round of the innermost loop.
+    /// It begins the next iteration of the innermost loop.
     Continue,
     /// It ends the thread.
     Return,
@@ -108,14 +108,14 @@ pub enum Exit {
 pub struct Exits {
     /// It may leave the innermost loop around.
     pub breaks: bool,
-    /// It may begin the next round of the innermost loop around.
+    /// It may begin the next iteration of the innermost loop around.
     pub continues: bool,
     /// It may end the thread.
     pub returns: bool,
 }
 
 impl Exits {
-    /// Whether it may leave the innermost loop around, or its round.
+    /// Whether it may leave the innermost loop around, or its iteration.
     pub const fn leaves_loop(self) -> bool {
         self.breaks || self.continues
     }
@@ -143,7 +143,7 @@ impl Region {
 }
 
 impl Inst {
-    /// The parameters that a loop carries from round to round: not the index of a counted one.
+    /// The parameters that a loop carries from iteration to iteration: not the index of a counted one.
     pub fn carried(&self) -> &[Value] {
         match &self.kind {
             InstKind::For { body, .. } => &body.params[1..],

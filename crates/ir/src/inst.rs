@@ -527,12 +527,12 @@ pub enum InstKind {
         #[serde(skip)]
         body: Region,
     },
-    /// Terminator: ends an `if`'s region with its results, or a loop's round with the next
+    /// Terminator: ends an `if`'s region with its results, or a loop's iteration with the next
     /// carried values.
     Yield(Values),
     /// Terminator: leaves the innermost loop, giving its results.
     Break(Values),
-    /// Terminator: begins the next round of the innermost loop with these carried values.
+    /// Terminator: begins the next iteration of the innermost loop with these carried values.
     Continue(Values),
     /// Terminator: ends the thread.
     Return,

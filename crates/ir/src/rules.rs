@@ -229,7 +229,7 @@ Verify {
     InvalidScope "invalid-scope",
     /// A barrier may be missed by some threads of its scope.
     ///
-    /// Every thread of the scope must reach a barrier, in the same round of the same loops (X4); some
+    /// Every thread of the scope must reach a barrier, in the same iteration of the same loops (X4); some
     /// devices would wait forever, others would order the wrong accesses. The verifier proves it from
     /// uniformity: conditions and loop bounds around the barrier, and those of every `return`, `break`
     /// and `continue` that may pass it by, must be the same for all threads of the scope. A load is
@@ -261,7 +261,7 @@ Verify {
     /// A collective operation may be missed by some threads of the simdgroup or threadgroup.
     ///
     /// Simdgroup and quadgroup functions, simdgroup-matrix operations, the issue of and the wait for an
-    /// async copy need every existing thread of the simdgroup, in the same round of the same loops (X4);
+    /// async copy need every existing thread of the simdgroup, in the same iteration of the same loops (X4);
     /// `assert_uniform` every thread of its scope (X5). What is said of barriers holds for them. Functions of
     /// kernels that say `collectives(active)` are over those threads that come instead (X7).
     ///
@@ -500,7 +500,7 @@ Verify {
     /// A block gives other values than its `if` or loop takes.
     ///
     /// Both sides of an `if` yield as many values, of the same types. A loop carries each value with one
-    /// type from its start to its end: what `yield` and `continue` give for the next round and `break`
+    /// type from its start to its end: what `yield` and `continue` give for the next iteration and `break`
     /// as the loop's results has the types of the first values. Cast before the loop, or in it.
     ///
     /// Wrong:
@@ -609,7 +609,7 @@ Lint {
 Check {
     /// Threads that must meet do not: a threadgroup barrier, a simdgroup function, a
     /// simdgroup-matrix operation or an async copy is reached by some threads of its scope only, or
-    /// by all but in different rounds of a loop (X4).
+    /// by all but in different iterations of a loop (X4).
     ///
     /// The message says which threads wait and where the others are. On hardware this hangs or
     /// gives garbage. The verifier proves that it cannot happen; the machine looks all the same.

@@ -4,7 +4,7 @@
 //! Everything here is one of four [`Level`]s, ordered. A value's level is about the threads that
 //! reach its definition together: where only some threads run the code, it speaks of those. The
 //! *control* of an instruction says over whom the threads reach it together at all: all threads of
-//! that scope, in the same rounds of the same loops.
+//! that scope, in the same iterations of the same loops.
 //!
 //! The method: every level is the least of some others and of a constant of its own, so the whole
 //! analysis is reachability in a graph. Nodes are values, thread arrays and points of control; an
@@ -12,11 +12,11 @@
 //! - operands to results, as the op table's rows say; stored values and indices to the array;
 //! - an `if`'s condition to what both sides yield, and to the control of both sides;
 //! - a loop's initial, yielded and continued values to its parameters, and, where there are several
-//!   ways into the next round, the control of each: threads that took different ways differ;
+//!   ways into the next iteration, the control of each: threads that took different ways differ;
 //! - the control of each `break`, and a `for`'s bounds, to the loop's results (threads leave in
-//!   different rounds) and to the control of the loop's whole body (later rounds lack threads);
-//! - `break` and `continue` to the control of the rest of the round, `return` to that of
-//!   everything after it and of the rounds of every loop around it.
+//!   different iterations) and to the control of the loop's whole body (later iterations lack threads);
+//! - `break` and `continue` to the control of the rest of the iteration, `return` to that of
+//!   everything after it and of the iterations of every loop around it.
 //!
 //! Levels are spread from the lowest up; each node is lowered at most three times, so time and memory
 //! are linear in the kernel. What lowered a node is kept: it is the reason in the verifier's messages.
@@ -70,7 +70,7 @@ impl From<Scope> for Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionUniformity {
     /// Of an `if`'s region: the level of its condition. Of a loop's body: over whom the threads run
-    /// the same number of rounds. Of a kernel's body: the grid.
+    /// the same number of iterations. Of a kernel's body: the grid.
     pub entry: Level,
     /// Over whom the threads begin it together.
     pub control: Level,
@@ -111,12 +111,12 @@ pub(crate) enum Point {
         /// Its number in the order of the kernel's instructions.
         number: u32,
     },
-    /// The rounds of a `for`.
-    Rounds {
+    /// The iterations of a `for`.
+    Iterations {
         /// The `for`.
         span: Span,
     },
-    /// A way out of a round, a loop or the kernel.
+    /// A way out of an iteration, a loop or the kernel.
     Exit {
         /// The terminator.
         span: Span,
@@ -359,9 +359,9 @@ fn solve(seeds: &[Level], floors: &[Level], edges: &[(Node, Node)]) -> (Vec<Leve
 struct Flow {
     /// Over whom this point is reached together.
     control: Node,
-    /// The same, of the threads that began the round of the innermost loop together.
+    /// The same, of the threads that began the iteration of the innermost loop together.
     in_loop: Node,
-    /// The `break`s and `continue`s of this round before this point.
+    /// The `break`s and `continue`s of this iteration before this point.
     left: Node,
     /// The `return`s before this point.
     returned: Node,
@@ -370,10 +370,10 @@ struct Flow {
 /// A loop around the walk.
 struct Loop<'a> {
     /// Its bounds and its `break`s.
-    rounds: Node,
+    iterations: Node,
     /// The `return`s in it.
     returns: Node,
-    /// The ways into the next round: control, and the values that they carry.
+    /// The ways into the next iteration: control, and the values that they carry.
     next: Vec<(Node, &'a Values)>,
     /// What each `break` gives.
     breaks: Vec<&'a Values>,
@@ -538,7 +538,7 @@ impl<'a> Walk<'a> {
                 init,
                 body,
             } => {
-                let bounds = self.point(Point::Rounds { span: inst.span });
+                let bounds = self.point(Point::Iterations { span: inst.span });
                 for value in [upper, lower, step] {
                     self.edge(value.0, bounds);
                 }
@@ -560,8 +560,8 @@ impl<'a> Walk<'a> {
                 self.flow.left = self.meet(self.flow.left, exit);
                 if let Some(around) = self.loops.last_mut() {
                     around.breaks.push(values);
-                    let rounds = around.rounds;
-                    self.edge(exit, rounds);
+                    let iterations = around.iterations;
+                    self.edge(exit, iterations);
                 }
             }
             InstKind::Continue(values) => {
@@ -687,27 +687,27 @@ impl<'a> Walk<'a> {
         carried: &'a [Value],
         body: &'a Region,
     ) {
-        let rounds = self.point(Point::Meet);
-        self.edge(bounds, rounds);
+        let iterations = self.point(Point::Meet);
+        self.edge(bounds, iterations);
         let returns = self.point(Point::Meet);
         let before = self.flow;
         self.loops.push(Loop {
-            rounds,
+            iterations,
             returns,
             next: Vec::new(),
             breaks: Vec::new(),
             outer_left: before.left,
             depth: self.frames.len(),
         });
-        self.frames.push(rounds);
-        let control = self.meet(before.control, rounds);
+        self.frames.push(iterations);
+        let control = self.meet(before.control, iterations);
         self.flow = Flow {
             control: self.meet(control, returns),
             in_loop: FREE,
             left: FREE,
             returned: before.returned,
         };
-        self.begin_region(rounds);
+        self.begin_region(iterations);
         self.region(body);
         let end = self.flow;
         self.frames.pop();
@@ -734,7 +734,7 @@ impl<'a> Walk<'a> {
                 self.edge(value.0, result.0);
             }
         }
-        self.results_from(inst, rounds);
+        self.results_from(inst, iterations);
         self.flow = before;
         if end.returned != before.returned {
             self.flow.returned = end.returned;

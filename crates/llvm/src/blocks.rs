@@ -1,11 +1,11 @@
 //! Accesses of one thread side by side, where its neighbours' lie far away: rows of blocks, which registers transpose.
 //!
 //! This is for threads that each go along a row of their own (sums and norms of rows, products with a transposed
-//! matrix, tiles that are read across), where a loop's rounds are written out (`codegen/src/passes/lines.rs`) or the
-//! author wrote them, and for matrices and other fixed lists of each thread. Of a vector of lanes, each lane's
-//! elements are read as a vector, a whole line of a cache at best; of as many vectors as a block has columns the
-//! lanes' first elements are put together, their second ones, and so on. Gathers would read every line as often as it
-//! has elements.
+//! matrix, tiles that are read across), where a loop's iterations are written out (`codegen/src/passes/lines.rs`) or
+//! the author wrote them, and for matrices and other fixed lists of each thread. Of a vector of lanes, each lane's
+//! elements are read as a vector, a whole line of a cache at best; of as many vectors as a block has columns the lanes'
+//! first elements are put together, their second ones, and so on. Gathers would read every line as often as it has
+//! elements.
 //!
 //! ```text
 //! lane 0: a b c d        a e i m

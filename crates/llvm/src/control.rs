@@ -237,7 +237,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Leaves the round or the loop. The values are written in the lanes of `around`: those that leave,
+    /// Leaves the iteration or the loop. The values are written in the lanes of `around`: those that leave,
     /// and others that will write again when they do.
     fn leave(&mut self, values: &[Value], mask: &Mask<'c>, around: &Mask<'c>, breaks: bool) {
         let parts: Vec<_> = values.iter().map(|v| self.get(*v)).collect();

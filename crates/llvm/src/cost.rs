@@ -2,7 +2,7 @@
 //!
 //! More of them share the loads and the scalar work that all have in common and hide latency, until
 //! registers run out. The model looks at the innermost loop, or at the whole kernel if there is none:
-//! what it keeps from round to round in registers of lanes, for each vector of threads.
+//! what it keeps from iteration to iteration in registers of lanes, for each vector of threads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -126,7 +126,7 @@ fn find<'k>(region: &'k Region, depth: u32, together: &HashSet<InstKey>, hot: &m
 }
 
 struct Work {
-    /// Vectors that are kept through a round, for each vector of threads.
+    /// Vectors that are kept through an iteration, for each vector of threads.
     live: u32,
     operations: u32,
     loads: u32,
@@ -134,7 +134,7 @@ struct Work {
     has_blocks: bool,
     /// The rows below read the same blocks, with other operands.
     rows_share_blocks: bool,
-    /// Floats' roots and quotients are both computed in each round.
+    /// Floats' roots and quotients are both computed in each iteration.
     keeps_divider_busy: bool,
 }
 

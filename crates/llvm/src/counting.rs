@@ -6,7 +6,7 @@ use invar_ir::{Op, Scalar};
 use crate::emit::Emit;
 
 impl<'c> Emit<'c> {
-    /// Whether a counted loop has a first round: `[lower, upper, step]`.
+    /// Whether a counted loop has a first iteration: `[lower, upper, step]`.
     pub fn goes(
         &self,
         scalar: Scalar,
@@ -27,7 +27,7 @@ impl<'c> Emit<'c> {
         self.eval(Op::Or, Scalar::Bool, Scalar::Bool, &[up, down])
     }
 
-    /// Whether a counted loop has a further round, and its index then: `[index, upper, step]`. The index
+    /// Whether a counted loop has a further iteration, and its index then: `[index, upper, step]`. The index
     /// is inside its bounds, so that the distance to the end does not wrap.
     pub fn following(
         &self,

@@ -316,7 +316,7 @@ impl<'c> Body<'_, 'c> {
                     self.values.extend(inst.results.iter().copied().zip(chosen));
                 }
                 InstKind::For { .. } => {
-                    let carried = self.rounds(inst);
+                    let carried = self.iterations(inst);
                     self.values
                         .extend(inst.results.iter().copied().zip(carried));
                 }
@@ -438,9 +438,9 @@ impl<'c> Body<'_, 'c> {
         results.iter().zip(yes.iter().zip(no)).map(of).collect()
     }
 
-    /// What a loop that counts down carries out of its last round: rounds are made while a lane needs one, and
+    /// What a loop that counts down carries out of its last iteration: iterations are made while a lane needs one, and
     /// change nothing in lanes that need none.
-    fn rounds(&mut self, inst: &Inst) -> Vec<Components<'c>> {
+    fn iterations(&mut self, inst: &Inst) -> Vec<Components<'c>> {
         let InstKind::For {
             lower,
             upper,
@@ -456,7 +456,7 @@ impl<'c> Body<'_, 'c> {
         let (first, last, step) = (one(self, lower), one(self, upper), one(self, step));
         let counts = self.scalar(*lower);
         let before = e.here();
-        let (head, round, after) = (e.block("head"), e.block("round"), e.block("after"));
+        let (head, iteration, after) = (e.block("head"), e.block("iteration"), e.block("after"));
         e.branch(head);
         e.go(head);
         let phi = |value: BasicValueEnum<'c>| {
@@ -476,8 +476,8 @@ impl<'c> Body<'_, 'c> {
             .collect();
         let here = count.as_basic_value();
         let goes_on = e.eval(Op::Gt, counts, Scalar::Bool, &[here, last]);
-        e.branch_if(self.any(goes_on), round, after);
-        e.go(round);
+        e.branch_if(self.any(goes_on), iteration, after);
+        e.go(iteration);
         self.values.insert(body.params[0], vec![here]);
         let params = body.params[1..].iter().copied();
         self.values.extend(params.zip(old.iter().cloned()));

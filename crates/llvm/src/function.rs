@@ -81,24 +81,26 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.e.branch_if(go_on, on, self.blocks.stopped);
     }
 
-    /// Looks whether the kernel is asked to end. In front of a round: behind it, LLVM would compute what the round
-    /// carries on after the look, and hold everything that this needs until then.
+    /// Looks whether the kernel is asked to end. In front of an iteration: behind it, LLVM would compute what the
+    /// iteration carries on after the look, and hold everything that this needs until then.
     pub fn poll(&self) {
         let on = self.e.block("");
         self.branch_if_stopped(on);
         self.e.go(on);
     }
 
-    /// Looks, once in many rounds of all counted loops, whether the kernel is asked to end.
+    /// Looks, once in many iterations of all counted loops, whether the kernel is asked to end.
     pub fn poll_sometimes(&self) {
         let ty = self.e.context.i32_type();
-        let rounds = self
+        let iterations = self
             .e
             .load(ty.into(), self.blocks.budget, 4)
             .into_int_value();
-        let rounds = self.e.add(rounds, self.e.i32(1));
-        self.e.store(rounds.into(), self.blocks.budget, 4);
-        let low = self.e.and(rounds, self.e.i32(ITERATIONS_BETWEEN_POLLS - 1));
+        let iterations = self.e.add(iterations, self.e.i32(1));
+        self.e.store(iterations.into(), self.blocks.budget, 4);
+        let low = self
+            .e
+            .and(iterations, self.e.i32(ITERATIONS_BETWEEN_POLLS - 1));
         let due = self.e.compare(IntPredicate::EQ, low, self.e.i32(0));
         let (look, on) = (self.e.block(""), self.e.block(""));
         self.e.branch_if(due, look, on);

@@ -798,7 +798,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let Some(step) = step.filter(|_| begins_at_one && ty.get_bit_width() == 64) else {
             return last;
         };
-        // Without a round it is no greater than `last` either.
+        // Without an iteration it is no greater than `last` either.
         let e = &self.e;
         let distance = e.sub(last, lower.low);
         let step = ty.const_int(step.into(), false);

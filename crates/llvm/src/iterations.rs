@@ -1,6 +1,6 @@
-//! Counted loops that lanes leave at different times: the rounds that all of them make come first, without masks.
+//! Counted loops that lanes leave at different times: the iterations that all of them make come first, without masks.
 //!
-//! Where only some lanes of a full chunk have more rounds, the code for any chunk goes on from there, if nothing
+//! Where only some lanes of a full chunk have more iterations, the code for any chunk goes on from there, if nothing
 //! but the loop has had an effect; else the loop's code is made once more, with masks.
 
 use inkwell::IntPredicate;
@@ -40,7 +40,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             && !holds_masked_loop(body, self.classes())
     }
 
-    /// The rounds of a counted loop that all lanes make: while the lane that is farthest on has one. Gives
+    /// The iterations of a counted loop that all lanes make: while the lane that is farthest on has one. Gives
     /// the block where some lanes go on and others do not; where none does, the loop is left. Behind it
     /// stands the code for a loop that was not entered. `None` if lanes never differ.
     pub fn unmasked_iterations(
@@ -81,7 +81,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         else {
             unreachable!("a `for`");
         };
-        let same = self.same_rounds([*lower, *end, *by]);
+        let same = self.same_iterations([*lower, *end, *by]);
         let not_entered = if same { out } else { masked };
         self.e.branch_if(self.e.and(rises, goes), head, not_entered);
         self.e.go(head);
@@ -139,8 +139,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         Some(latch)
     }
 
-    /// Whether all threads of a threadgroup make as many rounds of a counted loop: `[lower, upper, step]`.
-    fn same_rounds(&self, [lower, upper, step]: [Value; 3]) -> bool {
+    /// Whether all threads of a threadgroup make as many iterations of a counted loop: `[lower, upper, step]`.
+    fn same_iterations(&self, [lower, upper, step]: [Value; 3]) -> bool {
         let [Some(upper), Some(step)] = [upper, step].map(|v| self.analysis.constant_index(v))
         else {
             return false;
@@ -163,9 +163,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             (Op::ThreadIndexInSimdgroup, _) => self.analysis.simdgroup_size.into(),
             _anywhere => return false,
         };
-        // Fewer rounds the later a thread begins: the first and the last one make as many.
-        let rounds = |first: i128| (upper - first + step - 1).max(0) / step;
-        step > 0 && rounds(0) == rounds(i128::from(count) - 1)
+        // Fewer iterations the later a thread begins: the first and the last one make as many.
+        let iterations = |first: i128| (upper - first + step - 1).max(0) / step;
+        step > 0 && iterations(0) == iterations(i128::from(count) - 1)
     }
 
     /// The least and the greatest of an integer's lanes, in 64 bits.
@@ -228,11 +228,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         .expect(BUILT)
     }
 
-    // ---- the rounds that are left to the code for any chunk ----
+    // ---- the iterations that are left to the code for any chunk ----
 
     /// The loop of a segment that full chunks may leave to the code for any chunk, which begins at `any`: nothing
     /// before it has an effect or may have another value the second time. Called where a chunk begins, of which
-    /// no rounds are made yet.
+    /// no iterations are made yet.
     pub fn handover(&self, insts: &'k [Inst], any: BasicBlock<'c>) -> Option<Handover<'c>> {
         // What only this worker accesses holds the same as long as the loop does not name it.
         let mut loaded = Vec::new();
@@ -279,7 +279,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         })
     }
 
-    /// Leaves the lanes of a full chunk that do not make as many rounds, from `latch` on, to the code for any
+    /// Leaves the lanes of a full chunk that do not make as many iterations, from `latch` on, to the code for any
     /// chunk, if that can go on there. Gives where that begins.
     fn hand_over(
         &mut self,
@@ -333,7 +333,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         Some((handover, handover.state?))
     }
 
-    /// Parts the ways of chunks whose lanes have made rounds of a loop before and of those that have not, which is
+    /// Parts the ways of chunks whose lanes have made iterations of a loop before and of those that have not, which is
     /// gone on with: where the other begins.
     pub fn iterations_made(&self, counted: &Counted<'_, 'c>) -> Option<BasicBlock<'c>> {
         let (handover, _) = self.left_over(counted)?;

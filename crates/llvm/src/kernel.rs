@@ -445,7 +445,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.e.branch_if(goes, head, over);
                 self.e.go(head);
                 let now = self.e.load(index_type, index, 8);
-                // The index has no other home: it is this load, in every round.
+                // The index has no other home: it is this load, in every iteration.
                 self.shared
                     .values
                     .insert(body.params[0], Parts::uniform(vec![now]));

@@ -1,13 +1,13 @@
 //! Loops that each lane makes by itself: counted ones that begin where the data say and go along memory from there.
 //!
 //! This is for rows of different lengths one behind another, such as those of sparse matrices and the neighbours of a
-//! graph. Lanes side by side would gather from as many places in every round, and wait for the longest row; a lane by
-//! itself reads on.
+//! graph. Lanes side by side would gather from as many places in every iteration, and wait for the longest row; a lane
+//! by itself reads on.
 //!
 //! What the loop takes of all lanes lies in arrays meanwhile, an element for each lane, and what it gives is put there.
 //! While code is made for one lane every value is one for the chunk.
 //!
-//! Deliberately absent: the loop itself (`loops.rs`); rounds with loops or effects of their own.
+//! Deliberately absent: the loop itself (`loops.rs`); iterations with loops or effects of their own.
 
 use std::collections::HashSet;
 

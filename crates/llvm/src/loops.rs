@@ -33,7 +33,7 @@ impl<'a, 'c> Counted<'a, 'c> {
         &body.params
     }
 
-    /// What a round hands to the next.
+    /// What an iteration hands to the next.
     pub fn state(&self) -> Vec<&'a Cells<'c>> {
         std::iter::once(self.index).chain(self.carried).collect()
     }
@@ -60,8 +60,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Runs a round: reads what is carried, runs the body, and writes what the next round gets. Gives
-    /// the lanes of the next round, if the loop has masks.
+    /// Runs an iteration: reads what is carried, runs the body, and writes what the next iteration gets. Gives
+    /// the lanes of the next iteration, if the loop has masks.
     pub fn iteration(
         &mut self,
         body: &'k Region,
@@ -222,7 +222,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             masks: masks.as_ref(),
             exit,
         };
-        // Rounds that all lanes make come first, without masks.
+        // Iterations that all lanes make come first, without masks.
         let narrow = scalar.bits().max(step_scalar.bits()) <= 32;
         let latch = if masked && self.begins_unmasked(body, narrow, &bounds, mask) {
             let latch = self.unmasked_iterations(body, &counted, mask);
@@ -258,7 +258,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
         }
         if let (Some(latch), Some(masks)) = (latch, &masks) {
-            // Lanes that made their last round together with others go apart.
+            // Lanes that made their last iteration together with others go apart.
             self.e.go(latch);
             self.take_over(&counted);
             self.write_mask(&masks.left, &self.constant_mask(false));
@@ -374,10 +374,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         mask.clone()
     }
 
-    /// Whether a `for` has so few rounds, and no other loop in them, that whatever is around it looks for requests to
-    /// stop soon enough.
+    /// Whether a `for` has so few iterations, and no other loop in them, that whatever is around it looks for requests
+    /// to stop soon enough.
     fn is_short(&self, inst: &Inst) -> bool {
-        const ROUNDS: i128 = 64;
+        const ITERATIONS: i128 = 64;
         let InstKind::For {
             lower,
             upper,
@@ -392,7 +392,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let [Some(lower), Some(upper), Some(step)] = bounds else {
             return false;
         };
-        step > 0 && (upper - lower) / step < ROUNDS && !body.insts.iter().any(holds_loop)
+        step > 0 && (upper - lower) / step < ITERATIONS && !body.insts.iter().any(holds_loop)
     }
 
     /// Goes on behind a `for`.
@@ -412,7 +412,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         out
     }
 
-    /// The index of the next round; gives whether there is one.
+    /// The index of the next iteration; gives whether there is one.
     pub fn advance(&self, counted: &Counted<'_, 'c>) -> Parts<'c> {
         let [scalar, step_scalar] = counted.scalars;
         let [first, upper, step] = counted.bounds;
@@ -424,7 +424,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         more
     }
 
-    /// Ends a round of the lanes `on`: those that have another one go on with the loop.
+    /// Ends an iteration of the lanes `on`: those that have another one go on with the loop.
     pub fn next_lanes(
         &self,
         counted: &Counted<'_, 'c>,
@@ -460,7 +460,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// The index of a round. Its vectors stay as far from each other as they were in the first.
+    /// The index of an iteration. Its vectors stay as far from each other as they were in the first.
     pub fn read_index(&self, index: &Cells<'c>, first: &Parts<'c>) -> Parts<'c> {
         let now = self.read(index);
         let along = self.shape.along as usize;
@@ -499,7 +499,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         Parts::of(list, count)
     }
 
-    /// The index of the next round; it keeps its stride.
+    /// The index of the next iteration; it keeps its stride.
     pub fn next_index(
         &self,
         index: &Cells<'c>,

@@ -181,12 +181,13 @@ pub(crate) fn multiply_by_entries<'c>(
     Some(done)
 }
 
-/// A loop of so many rounds with vectors that it carries: `round` computes the next ones from its number and the last.
+/// A loop of so many iterations with vectors that it carries: `iteration` computes the next ones from its number and
+/// the last.
 fn repeat<'c>(
     e: &Emit<'c>,
-    rounds: u64,
+    iterations: u64,
     carried: &[VectorValue<'c>],
-    round: impl FnOnce(IntValue<'c>, &[VectorValue<'c>]) -> Vec<VectorValue<'c>>,
+    iteration: impl FnOnce(IntValue<'c>, &[VectorValue<'c>]) -> Vec<VectorValue<'c>>,
 ) -> Vec<VectorValue<'c>> {
     let before = e.here();
     let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
@@ -201,13 +202,13 @@ fn repeat<'c>(
     let phis: Vec<_> = carried.iter().map(|one| phi((*one).into())).collect();
     let k = number.as_basic_value().into_int_value();
     let now = |one: &PhiValue<'c>| one.as_basic_value().into_vector_value();
-    let next = round(k, &phis.iter().map(now).collect::<Vec<_>>());
+    let next = iteration(k, &phis.iter().map(now).collect::<Vec<_>>());
     for (phi, next) in phis.iter().zip(&next) {
         phi.add_incoming(&[(next, e.here())]);
     }
     let following = e.add(k, e.i64(1));
     number.add_incoming(&[(&following, e.here())]);
-    let more = e.compare(IntPredicate::ULT, following, e.i64(rounds));
+    let more = e.compare(IntPredicate::ULT, following, e.i64(iterations));
     e.branch_if(more, head, done);
     e.go(done);
     next
@@ -287,7 +288,7 @@ fn has_fma(e: &Emit<'_>, scalar: Scalar) -> bool {
 }
 
 /// A product where a fused multiply-add is long, and so is written once: all of it in memory, two rows
-/// by one entry of each in a round.
+/// by one entry of each in an iteration.
 fn multiply_in_a_loop<'c>(
     e: &Emit<'c>,
     scalar: Scalar,
@@ -306,11 +307,11 @@ fn multiply_in_a_loop<'c>(
         }
         base
     });
-    repeat(e, ROW * ROW / 2, &[], |round, _none| {
+    repeat(e, ROW * ROW / 2, &[], |iteration, _none| {
         // Shared indices in order, for each all rows.
         let (k, rows) = (
-            e.divide(round, e.i64(ROW / 2)),
-            e.remainder(round, e.i64(ROW / 2)),
+            e.divide(iteration, e.i64(ROW / 2)),
+            e.remainder(iteration, e.i64(ROW / 2)),
         );
         let first = e.mul(rows, e.i64(PAIR.into()));
         let upper = e.add(first, k);

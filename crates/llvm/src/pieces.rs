@@ -181,7 +181,7 @@ impl Walk<'_, '_> {
             _ if symbol == self.place => Some(1),
             Symbol::Value(value) => self.result_grows(value, depth),
             Symbol::Power(value, _) => (self.value_grows(value, depth)? == 0).then_some(0),
-            Symbol::Round(_) => None,
+            Symbol::Iteration(_) => None,
             Symbol::Thread(_) | Symbol::Threadgroup(_) | Symbol::Size(_) | Symbol::Query(..) => {
                 Some(0)
             }

@@ -74,7 +74,7 @@ pub(crate) struct Plan<'k> {
     /// again, in the order of their numbers.
     inputs: HashMap<InstKey, Vec<Value>>,
     /// Values that can live in another's slot, by that other: what a loop of all threads hands to its
-    /// next round, and its results, in the slot of what it carries.
+    /// next iteration, and its results, in the slot of what it carries.
     slot_leaders: HashMap<Value, Value>,
     /// Thread arrays that are used in several segments.
     pub shared_arrays: BTreeSet<u32>,
@@ -427,7 +427,7 @@ impl<'k> Find<'k, '_> {
     }
 
     /// Finds what can live in the slots of what a counted loop carries, whose segments are those from
-    /// `first` on: its results, and the next round's values, if nothing uses this round's any more when
+    /// `first` on: its results, and the next iteration's values, if nothing uses this iteration's any more when
     /// they are computed.
     fn find_slot_leaders(&mut self, inst: &'k Inst, first: u32) {
         let InstKind::For { body, .. } = &inst.kind else {

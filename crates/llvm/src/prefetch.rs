@@ -2,17 +2,16 @@
 //!
 //! Processors foresee what lies side by side, but not the next rows of a matrix, nor what comes after a
 //! pause. Where all threads of a threadgroup go through a counted loop together and load rows whose place
-//! moves by a whole row or more from round to round, those of the next round are asked for in this one, also
-//! where it is a chunk's own loop within that loads them; and if the next threadgroup loads others at a known
-//! distance, those too, which lie beside them and come cheaper together: a product of 2048 by 2048 in tiles of
-//! 16 by 16 takes 40 % less time so on an AMD EPYC 9005. Where a chunk's own loop reads a stretch of memory
-//! without gaps, or all chunks of a threadgroup do, what follows is asked for a little ahead: at the end of the stretch
-//! that is where the next threadgroup begins, after barriers in which nothing else would be on its way. Where a
-//! threadgroup has a piece of each of several rows of memory, what lies beside is asked for a threadgroup ahead
-//! ([`crate::pieces`]).
+//! moves by a whole row or more from iteration to iteration, those of the next iteration are asked for in this one,
+//! also where it is a chunk's own loop within that loads them; and if the next threadgroup loads others at a known
+//! distance, those too, which lie beside them and come cheaper together: a product of 2048 by 2048 in tiles of 16 by 16
+//! takes 40 % less time so on an AMD EPYC 9005. Where a chunk's own loop reads a stretch of memory without gaps, or all
+//! chunks of a threadgroup do, what follows is asked for a little ahead: at the end of the stretch that is where the
+//! next threadgroup begins, after barriers in which nothing else would be on its way. Where a threadgroup has a piece
+//! of each of several rows of memory, what lies beside is asked for a threadgroup ahead ([`crate::pieces`]).
 //!
 //! A request for any address is harmless, so nothing here is checked, and where sums wrap only time is
-//! lost. Deliberately absent: the next round of a chunk's own loop that skips memory, which comes too soon.
+//! lost. Deliberately absent: the next iteration of a chunk's own loop that skips memory, which comes too soon.
 
 use inkwell::values::{IntValue, PointerValue};
 use invar_codegen::analysis::affine::{Product, Sum, Symbol};
@@ -25,16 +24,16 @@ use crate::function::FunctionLowering;
 use crate::pieces::bytes_of_index_and_thread;
 use crate::target::CACHE_LINE_BYTES;
 use crate::tuning::{
-    LEAST_PREFETCHED_STEP_BYTES, PREFETCHED_ALONG_BYTES, PREFETCHED_ROUNDS,
+    LEAST_PREFETCHED_STEP_BYTES, PREFETCHED_ALONG_BYTES, PREFETCHED_ITERATIONS,
     PREFETCHED_STRETCH_BYTES,
 };
 use crate::value::{Mask, Part};
 
 /// From where to where values grow.
 enum Moving<'a> {
-    /// From one round to the next of the loop with this index; what is `carried` may change in any way.
-    Round { index: Value, carried: &'a [Value] },
-    /// From one threadgroup to the next that is launched, in the same rounds of the loops with these indices.
+    /// From one iteration to the next of the loop with this index; what is `carried` may change in any way.
+    Iteration { index: Value, carried: &'a [Value] },
+    /// From one threadgroup to the next that is launched, in the same iterations of the loops with these indices.
     Group { still: [Option<Value>; 2] },
 }
 
@@ -52,7 +51,7 @@ pub(crate) struct Prefetch<'c> {
 enum CacheLevel {
     /// The second: what fetches into the first has fewer places, and the loads themselves need them.
     Second = 2,
-    /// The first: few lines, which the next round reads.
+    /// The first: few lines, which the next iteration reads.
     First = 3,
 }
 
@@ -88,7 +87,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             else {
                 return None;
             };
-            let within = Moving::Round {
+            let within = Moving::Iteration {
                 index: body.params[0],
                 carried: &body.params,
             };
@@ -103,7 +102,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 .filter(leaves_no_gap)
                 .filter(|moves| reads || *moves > chunk);
             if let Some(moves) = moves {
-                let ahead = moves.saturating_mul(PREFETCHED_ROUNDS);
+                let ahead = moves.saturating_mul(PREFETCHED_ITERATIONS);
                 return Some(Prefetch {
                     bytes: self.e.i64(ahead.max(PREFETCHED_STRETCH_BYTES)),
                     level: CacheLevel::Second,
@@ -119,8 +118,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             return None;
         }
         let carried = own.get(1..).unwrap_or_default();
-        let rounds = Moving::Round { index, carried };
-        let row = bytes(self.growth(place.index, &rounds)?);
+        let iterations = Moving::Iteration { index, carried };
+        let row = bytes(self.growth(place.index, &iterations)?);
         let is_near = |n: i64| n.unsigned_abs() < LEAST_PREFETCHED_STEP_BYTES;
         if row.get_sign_extended_constant().is_some_and(is_near) {
             return None;
@@ -174,8 +173,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Asks for what a thread reads a few rounds later, where it goes along a row of its own: processors foresee few
-    /// of as many rows as there are lanes.
+    /// Asks for what a thread reads a few iterations later, where it goes along a row of its own: processors foresee
+    /// few of as many rows as there are lanes.
     pub fn prefetch_along(&self, pointer: PointerValue<'c>) {
         self.prefetch_at(
             pointer,
@@ -221,11 +220,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         })
     }
 
-    /// By how much an integer grows from one round or threadgroup to the next; `None` if that is not known.
+    /// By how much an integer grows from one iteration or threadgroup to the next; `None` if that is not known.
     fn growth(&self, value: Value, moving: &Moving<'_>) -> Option<IntValue<'c>> {
         let sum = &self.analysis.plan.affine.of(value).sum;
         let moves = match moving {
-            Moving::Round { index, .. } => Symbol::Round(*index),
+            Moving::Iteration { index, .. } => Symbol::Iteration(*index),
             Moving::Group { .. } if self.analysis.launch_order == LaunchOrder::ColumnMajor => {
                 Symbol::Threadgroup(Dim::Y)
             }
@@ -251,7 +250,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Whether what is not an operation's result stays.
     fn stays(&self, symbol: Symbol, moving: &Moving<'_>) -> bool {
-        let (Symbol::Value(value) | Symbol::Round(value)) = symbol else {
+        let (Symbol::Value(value) | Symbol::Iteration(value)) = symbol else {
             return true;
         };
         if self.analysis.plan.definitions.contains_key(&value) {
@@ -259,7 +258,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         // A parameter, or what a loop around carries: that may change in any way.
         let carried = match moving {
-            Moving::Round { carried, .. } => carried.contains(&value),
+            Moving::Iteration { carried, .. } => carried.contains(&value),
             Moving::Group { still } => {
                 let is_it = |p: &Param| p.kind == (ParamKind::Scalar { value });
                 !still.contains(&Some(value)) && !self.analysis.kernel.params.iter().any(is_it)
@@ -284,7 +283,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let size = self.group_query(op, dim.map_or(0, |dim| dim as usize))?;
                 Some(self.e.widen(size))
             }
-            Symbol::Thread(_) | Symbol::Size(_) | Symbol::Round(_) => None,
+            Symbol::Thread(_) | Symbol::Size(_) | Symbol::Iteration(_) => None,
         }
     }
 }

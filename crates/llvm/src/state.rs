@@ -157,14 +157,14 @@ pub(crate) struct Frame<'c> {
     pub exit: BasicBlock<'c>,
 }
 
-/// The masks of a loop whose threads take different numbers of rounds.
+/// The masks of a loop whose threads take different numbers of iterations.
 #[derive(Clone)]
 pub(crate) struct FrameMasks<'c> {
-    /// How many divergent ifs and masked loops are around what its rounds do for all their lanes.
+    /// How many divergent ifs and masked loops are around what its iterations do for all their lanes.
     pub divergence: u32,
-    /// Whether lanes may continue early with the next round.
+    /// Whether lanes may continue early with the next iteration.
     pub continues: bool,
-    /// Lanes that continue early with the next round.
+    /// Lanes that continue early with the next iteration.
     pub continued: Cells<'c>,
     /// Lanes that left the loop by its end or a `break`.
     pub left: Cells<'c>,
@@ -177,16 +177,16 @@ impl<'c> FrameMasks<'c> {
 }
 
 /// A loop that the code for full chunks leaves to the code for any chunk once its lanes do not make as many
-/// rounds.
+/// iterations.
 #[derive(Clone)]
 pub(crate) struct Handover<'c> {
     /// The loop.
     pub key: InstKey,
     /// Where the code for any chunk begins.
     pub any: BasicBlock<'c>,
-    /// Whether rounds were made before.
+    /// Whether iterations were made before.
     pub begun: PointerValue<'c>,
-    /// The index and what is carried, after the last round that all made: vectors of the whole chunk, one after
+    /// The index and what is carried, after the last iteration that all made: vectors of the whole chunk, one after
     /// another. Known once the code for full chunks was made and leaves the loop.
     pub state: Option<PointerValue<'c>>,
     /// The first vector of the chunk of which code is being made, and vectors of the chunk along x.

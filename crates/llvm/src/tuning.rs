@@ -168,9 +168,9 @@ pub(crate) const LEAST_PREFETCHED_STEP_BYTES: u64 = 1024;
 /// 8192 up to 1.2 times. With 32,768 rows of 16,384 by threadgroups of 256 take 0.88 times as long, others the same.
 pub(crate) const PREFETCHED_STRETCH_BYTES: u64 = 16384;
 
-/// How many rounds ahead that is at least, where other threads of the threadgroup read what lies between: the next
-/// round comes too soon.
-pub(crate) const PREFETCHED_ROUNDS: u64 = 4;
+/// How many iterations ahead that is at least, where other threads of the threadgroup read what lies between: the next
+/// iteration comes too soon.
+pub(crate) const PREFETCHED_ITERATIONS: u64 = 4;
 
 /// How far ahead a row is prefetched that one thread goes along: lines of as many rows as a vector has lanes are in the
 /// second cache then, also where all lie in few of its sets. For sums, norms and products of rows by one thread each.

@@ -28,7 +28,7 @@ pub struct Loop {
     result: Option<Ident>,
     /// What carries the value that the loop itself gives.
     value: Option<Ident>,
-    /// The one round of a device function's body.
+    /// The one iteration of a device function's body.
     is_function: bool,
     /// How many scopes are around it.
     depth: usize,
@@ -48,7 +48,7 @@ enum Way {
 }
 
 impl Loop {
-    /// All that it carries from round to round.
+    /// All that it carries from iteration to iteration.
     fn carried(&self) -> Vec<Ident> {
         let all = self.names.iter().chain(&self.exit).chain(&self.result);
         all.chain(&self.value).cloned().collect()
@@ -394,12 +394,12 @@ impl Body {
         }
     }
 
-    /// `for x in [a, b, c]`: a loop that counts, with the value of each round.
+    /// `for x in [a, b, c]`: a loop that counts, with the value of each iteration.
     fn for_each(&mut self, for_: &syn::ExprForLoop, values: &Listed) -> Result<TokenStream> {
         let names = self.changed().expr(&Expr::ForLoop(for_.clone())).names();
-        let (all, round) = (hidden("all"), hidden("round"));
+        let (all, iteration) = (hidden("all"), hidden("iteration"));
         let take = &values.take;
-        let value = words!(::invar::kernel::#take(#all, #round));
+        let value = words!(::invar::kernel::#take(#all, #iteration));
         let here = located(&for_.expr);
         let mut bind = Ok(TokenStream::new());
         let entered = self.enter(for_.label.as_ref(), &names, &for_.body, |body| {
@@ -417,8 +417,8 @@ impl Body {
         let made = words!({
             let #all = #values;
             ::invar::kernel::for_(
-                ::invar::kernel::rounds(#count, #place), #place, "", #texts, #vars,
-                |#round, #pattern| { #bind { #body }; #vars },
+                ::invar::kernel::iterations(#count, #place), #place, "", #texts, #vars,
+                |#iteration, #pattern| { #bind { #body }; #vars },
             )
         });
         Ok(self.around(&entered, &place, &made))
@@ -474,7 +474,7 @@ impl Body {
 
     // ---- device functions ----
 
-    /// The body of a device function that is left in its midst: a loop of one round.
+    /// The body of a device function that is left in its midst: a loop of one iteration.
     pub(crate) fn run_once(&mut self, block: &Block) -> Result<TokenStream> {
         let (result, value) = (hidden("_result"), hidden("value"));
         self.loops.push(Loop {
@@ -531,7 +531,7 @@ impl Body {
 
 /// What a `for` takes one after the other.
 struct Listed {
-    /// How many there are, what they are, and what gives that of a round.
+    /// How many there are, what they are, and what gives that of an iteration.
     count: TokenStream,
     all: TokenStream,
     take: TokenStream,

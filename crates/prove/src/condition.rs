@@ -934,7 +934,7 @@ impl Vocabulary {
             multiplied: subject.multiplied(),
             bytes: bytes.into_iter().collect(),
             signed,
-            tickets: subject.rounds_of_shared_tickets(),
+            tickets: subject.iterations_of_shared_tickets(),
         }
     }
 
@@ -1255,8 +1255,8 @@ impl Vocabulary {
     /// dimensions.
     fn within_counters(&self) -> impl Iterator<Item = Condition> + '_ {
         let threads = Term::of(1, self.dims.iter().map(|d| Number::Grid(*d)));
-        let rounds = self.tickets.iter().filter(|_| self.dims.len() > 1);
-        rounds.map(move |n| Condition::AtMost(threads.clone(), Term::of((1 << 32) / n, [])))
+        let iterations = self.tickets.iter().filter(|_| self.dims.len() > 1);
+        iterations.map(move |n| Condition::AtMost(threads.clone(), Term::of((1 << 32) / n, [])))
     }
 
     /// That what places in the grid are multiplied by or cast to fits its type.

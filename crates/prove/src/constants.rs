@@ -103,7 +103,7 @@ impl Subject<'_> {
                 found.insert(i128::from(count));
             }
         }
-        found.extend(self.rounds_of_tickets());
+        found.extend(self.iterations_of_tickets());
         found.retain(|n| (2..=1 << 20).contains(n));
         found.into_iter().rev().collect()
     }

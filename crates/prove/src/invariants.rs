@@ -1,7 +1,7 @@
-//! What holds of the integers that a loop carries, in every round.
+//! What holds of the integers that a loop carries, in every iteration.
 //!
-//! A loop whose index grows by one value in all rounds, such as the threads of the grid, counts as a `for` where the index
-//! does not leave its type; that may need conditions on the launch, so it is tried anew under those at hand.
+//! A loop whose index grows by one value in all iterations, such as the threads of the grid, counts as a `for` where
+//! the index does not leave its type; that may need conditions on the launch, so it is tried anew under those at hand.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::shape::Id;
 use crate::value::Thread;
 
 impl Subject<'_> {
-    /// What holds in every round of an integer that a loop carries: tried, and proved by induction
+    /// What holds in every iteration of an integer that a loop carries: tried, and proved by induction
     /// (Flanagan and Leino, "Houdini", FME 2001).
     pub fn invariants(&self, loop_: Id, number: usize) -> Vec<Invariant> {
         let key = (loop_, number);
@@ -37,7 +37,7 @@ impl Subject<'_> {
         candidates.extend([Invariant::NotBelow, Invariant::NotAbove]);
         let again = self.shape.exits(loop_, true);
         if let [(exit, values)] = again[..] {
-            let end = self.end_of_rounds(loop_, exit, values[number]);
+            let end = self.end_of_iterations(loop_, exit, values[number]);
             candidates.extend(end.map(Invariant::Below));
             candidates.extend(self.step_of(carried, values[number]).map(Invariant::Step));
             let stride = self.stride_of(loop_, carried, values[number]);
@@ -82,8 +82,8 @@ impl Subject<'_> {
         good
     }
 
-    /// What is compared with the index of the next round where a loop goes on: `if next < end { continue next }`.
-    fn end_of_rounds(&self, loop_: Id, exit: Id, next: Value) -> Option<Value> {
+    /// What is compared with the index of the next iteration where a loop goes on: `if next < end { continue next }`.
+    fn end_of_iterations(&self, loop_: Id, exit: Id, next: Value) -> Option<Value> {
         let (holder, side) = self.shape.statements[exit].parent?;
         let InstKind::If { condition, .. } = self.shape.kind(holder) else {
             return None;
@@ -96,7 +96,7 @@ impl Subject<'_> {
             (Op::Gt, 0, [a, b]) | (Op::Le, 1, [a, b]) if *b == next => *a,
             _another => return None,
         };
-        self.is_one_for_all_rounds(loop_, end, 0).then_some(end)
+        self.is_one_for_all_iterations(loop_, end, 0).then_some(end)
     }
 
     /// What an integer that a loop carries is compared with: `if index != end { continue index + 1 }`.
@@ -116,7 +116,7 @@ impl Subject<'_> {
                 [a, b] if *b == carried => *a,
                 _others => continue,
             };
-            if !found.contains(&end) && self.is_one_for_all_rounds(loop_, end, 0) {
+            if !found.contains(&end) && self.is_one_for_all_iterations(loop_, end, 0) {
                 found.push(end);
             }
         }
@@ -128,7 +128,7 @@ impl Subject<'_> {
         let mut q = Query::new(true);
         self.prepare_required(&mut q);
         self.say_required(&mut q);
-        let mut t = Thread::new(1, self.any_rounds(loop_));
+        let mut t = Thread::new(1, self.any_iterations(loop_));
         self.reach(&mut q, &mut t, loop_);
         let init = self.shape.initial(loop_)[number];
         let (Some(start), Some(end)) = (
@@ -142,7 +142,7 @@ impl Subject<'_> {
         wrong.is_some_and(|wrong| self.excludes(&q, &t, wrong))
     }
 
-    /// What a loop adds to an integer that it carries in each round, where that is a constant and leaves no type.
+    /// What a loop adds to an integer that it carries in each iteration, where that is a constant and leaves no type.
     pub fn steps_by(&self, loop_: Id, number: usize) -> Option<i128> {
         let is_step = |invariant| match invariant {
             Invariant::Step(step) => Some(step),
@@ -207,7 +207,7 @@ impl Subject<'_> {
         known
     }
 
-    /// What a loop adds to what it carries in each round, if it is one value for all rounds and no constant.
+    /// What a loop adds to what it carries in each iteration, if it is one value for all iterations and no constant.
     pub(crate) fn stride_of(&self, loop_: Id, carried: Value, next: Value) -> Option<Value> {
         let InstKind::Op {
             op: Op::Add, args, ..
@@ -223,18 +223,18 @@ impl Subject<'_> {
             carried if b == carried => a,
             _another => return None,
         };
-        let is_one = self.is_one_for_all_rounds(loop_, other, 0);
+        let is_one = self.is_one_for_all_iterations(loop_, other, 0);
         let is_constant = self.run(other, &HashMap::new(), 0).is_some();
         (is_one && !is_constant).then_some(other)
     }
 
-    /// Whether a value is the same in all rounds of a loop, though it may be computed anew in each.
-    fn is_one_for_all_rounds(&self, loop_: Id, value: Value, depth: usize) -> bool {
+    /// Whether a value is the same in all iterations of a loop, though it may be computed anew in each.
+    fn is_one_for_all_iterations(&self, loop_: Id, value: Value, depth: usize) -> bool {
         const DEEPEST: usize = 8;
         if !self.shape.loops_of(value).contains(&loop_) {
             return true;
         }
-        let is_one = |value: &Value| self.is_one_for_all_rounds(loop_, *value, depth + 1);
+        let is_one = |value: &Value| self.is_one_for_all_iterations(loop_, *value, depth + 1);
         depth < DEEPEST
             && match self.shape.defining(value) {
                 Some(
@@ -272,7 +272,7 @@ impl Subject<'_> {
             }
     }
 
-    /// Whether an invariant holds at the end of a round if it held at its beginning.
+    /// Whether an invariant holds at the end of an iteration if it held at its beginning.
     fn is_kept(
         &self,
         mut q: Query,
@@ -285,10 +285,10 @@ impl Subject<'_> {
             self.prepare_required(&mut q);
             self.say_required(&mut q);
         }
-        let mut t = Thread::new(1, self.any_rounds(exit));
+        let mut t = Thread::new(1, self.any_iterations(exit));
         self.reach(&mut q, &mut t, exit);
         let carried = self.shape.carried(loop_)[number];
-        // The hypothesis, of the round before.
+        // The hypothesis, of the iteration before.
         let Some(before) = self.int(&mut q, &mut t, carried) else {
             return false;
         };

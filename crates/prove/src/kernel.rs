@@ -12,28 +12,28 @@ use invar_ir::{
 use crate::certificate::{self, Proof};
 use crate::condition::{Condition, Number};
 use crate::held::AllReached;
+use crate::iterations::Unrolled;
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear, Problem};
 use crate::query::{Int, Query};
-use crate::rounds::Unrolled;
-use crate::shape::{Definition, Id, Round, Rounds, Shape};
+use crate::shape::{Definition, Id, Iteration, Iterations, Shape};
 use crate::solve::{Answer, Limits, solve_counted};
 use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
 
-/// What holds of an integer that a loop carries, in every round.
+/// What holds of an integer that a loop carries, in every iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
     /// At least what it began with.
     NotBelow,
     /// At most what it began with.
     NotAbove,
-    /// Less than a value that is one for all rounds.
+    /// Less than a value that is one for all iterations.
     Below(Value),
     /// It is at most this value, with which it is compared: a loop that ends where it is that.
     AtMost(Value),
-    /// What it began with, and this much more each round.
+    /// What it began with, and this much more each iteration.
     Step(i128),
-    /// The same with a value that is one for all rounds.
+    /// The same with a value that is one for all iterations.
     Stride(Value),
 }
 
@@ -147,10 +147,10 @@ pub enum Relation {
 /// Two accesses that may touch one location without order.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// The first access, by its place in the list, and the rounds of its loops.
-    pub a: (usize, Rounds),
+    /// The first access, by its place in the list, and the iterations of its loops.
+    pub a: (usize, Iterations),
     /// The second.
-    pub b: (usize, Rounds),
+    pub b: (usize, Iterations),
     /// Whose they are.
     pub relation: Relation,
 }
@@ -189,7 +189,8 @@ pub enum Engine {
     Certificate(HashMap<u128, Proof>),
 }
 
-/// What a loop carries at the beginning of each round, by rounds: none where constants do not say in all of them.
+/// What a loop carries at the beginning of each iteration, by iterations: none where constants do not say in all of
+/// them.
 pub type Table = Vec<Vec<Option<i128>>>;
 
 /// Whether a stride holds under these conditions, and the places of those that it needs.
@@ -547,7 +548,7 @@ impl<'k> Subject<'k> {
         let kept = (self.used.borrow().clone(), self.needed.borrow().clone());
         let id = self.sites[number].id;
         let (mut q, _) = self.query(true);
-        let mut t = Thread::new(1, self.any_rounds(id));
+        let mut t = Thread::new(1, self.any_iterations(id));
         self.reach(&mut q, &mut t, id);
         let mut problem = q.problem.clone();
         problem.facts.extend(t.path.iter().cloned());
@@ -613,10 +614,10 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// Any round of every loop around an instruction.
-    pub fn any_rounds(&self, id: Id) -> Rounds {
+    /// Any iteration of every loop around an instruction.
+    pub fn any_iterations(&self, id: Id) -> Iterations {
         let loops = self.shape.loops_around(id).into_iter();
-        loops.map(|l| (l, Round::Any)).collect()
+        loops.map(|l| (l, Iteration::Any)).collect()
     }
 
     /// The first element of an access and how many there are.
@@ -688,29 +689,29 @@ impl<'k> Subject<'k> {
         let index = self.directions(number).get(direction).map(|d| d.index);
         let cases = index.filter(|_| limits.is_none());
         let cases = cases.and_then(|index| self.cases_of(id, index));
-        let any = |limits| self.bounds_in((number, direction), self.any_rounds(id), limits);
+        let any = |limits| self.bounds_in((number, direction), self.any_iterations(id), limits);
         let Some(cases) = cases else {
             return any(limits);
         };
-        let ask = |rounds| self.bounds_in((number, direction), rounds, None).0;
+        let ask = |iterations| self.bounds_in((number, direction), iterations, None).0;
         match Finding::of_all(cases.into_iter().map(ask)) {
             Finding::Open => any(None),
-            // What does not wrap in one round may in another.
+            // What does not wrap in one iteration may in another.
             found => (found, BTreeSet::new()),
         }
     }
 
-    /// As [`Subject::bounds`], in these rounds of the loops around.
+    /// As [`Subject::bounds`], in these iterations of the loops around.
     fn bounds_in(
         &self,
         (number, direction): (usize, usize),
-        rounds: Rounds,
+        iterations: Iterations,
         limits: Option<i128>,
     ) -> (Finding, BTreeSet<Slot>) {
         let site = &self.sites[number];
         let (mut q, marks) = self.query(true);
         q.condition_facts = marks;
-        let mut t = Thread::new(1, rounds);
+        let mut t = Thread::new(1, iterations);
         t.asks = true;
         self.reach(&mut q, &mut t, site.id);
         let directions = self.directions(number);
@@ -769,7 +770,7 @@ impl<'k> Subject<'k> {
         self.used.borrow_mut().clear();
         let (mut q, marks) = self.query(true);
         q.condition_facts = marks;
-        let mut t = Thread::new(1, self.any_rounds(part.id));
+        let mut t = Thread::new(1, self.any_iterations(part.id));
         t.asks = true;
         self.reach(&mut q, &mut t, part.id);
         let Some(index) = self.int(&mut q, &mut t, part.index) else {
@@ -959,7 +960,7 @@ impl<'k> Subject<'k> {
     /// The pairs of accesses that may touch one location without order.
     pub fn pairs(&self) -> Vec<Pair> {
         let mut found: Vec<Pair> = Vec::new();
-        let mut seen: BTreeSet<(usize, Rounds, usize, Rounds, Relation)> = BTreeSet::new();
+        let mut seen: BTreeSet<(usize, Iterations, usize, Iterations, Relation)> = BTreeSet::new();
         let has_simdgroups = self.shape.has_simdgroup_barriers();
         let spaces = [
             AddressSpace::Threadgroup,
@@ -990,9 +991,12 @@ impl<'k> Subject<'k> {
                     (true, true) => Relation::SameSimdgroup,
                 };
                 for interval in self.shape.intervals(space, simdgroup) {
-                    let items: Vec<(usize, &Rounds)> = (interval.iter())
-                        .flat_map(|(id, rounds)| {
-                            at.get(id).into_iter().flatten().map(move |s| (*s, rounds))
+                    let items: Vec<(usize, &Iterations)> = (interval.iter())
+                        .flat_map(|(id, iterations)| {
+                            at.get(id)
+                                .into_iter()
+                                .flatten()
+                                .map(move |s| (*s, iterations))
                         })
                         .collect();
                     for (i, (a, first)) in items.iter().enumerate() {
@@ -1018,8 +1022,8 @@ impl<'k> Subject<'k> {
                     for b in &of_space[i..] {
                         if Subject::conflict(&self.sites[*a], &self.sites[*b]) {
                             found.push(Pair {
-                                a: (*a, self.any_rounds(self.sites[*a].id)),
-                                b: (*b, self.any_rounds(self.sites[*b].id)),
+                                a: (*a, self.any_iterations(self.sites[*a].id)),
+                                b: (*b, self.any_iterations(self.sites[*b].id)),
                                 relation: Relation::OtherGroup,
                             });
                         }
@@ -1043,7 +1047,7 @@ impl<'k> Subject<'k> {
                 Finding::of_all(cases.iter().map(ask))
             })
         };
-        // What the rounds say is asked first where it is about their numbers.
+        // What the iterations say is asked first where it is about their numbers.
         let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);
         if self.is_of_numbered(a.index) || self.is_of_numbered(b.index) {
             match by_cases() {
@@ -1061,7 +1065,7 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// As [`Subject::race`], in the rounds of the pair; whether it is asked of further values if they wrap.
+    /// As [`Subject::race`], in the iterations of the pair; whether it is asked of further values if they wrap.
     fn race_in(
         &self,
         pair: &Pair,
@@ -1197,7 +1201,7 @@ impl<'k> Subject<'k> {
         let mut all = Vec::new();
         if pair.relation == Relation::OtherGroup || self.flat || !collective {
             all.push(Formula::any(different));
-        } else if pair.a == pair.b && !pair.a.1.values().any(|r| *r == Round::Any) {
+        } else if pair.a == pair.b && !pair.a.1.values().any(|r| *r == Iteration::Any) {
             // One access of a simdgroup: its lanes conflict with each other where two entries are one
             // element, but an entry does not with itself.
             let x = self.simdgroup_index(q, first)?;
@@ -1330,32 +1334,32 @@ fn is_of_launch(name: &str) -> bool {
     (starts.into_iter().chain(of_textures)).any(|s| name.starts_with(s)) && !name.contains('*')
 }
 
-/// Brings the rounds of two accesses of one interval to as few cases as there are.
-pub fn relate(a: &Rounds, b: &Rounds) -> (Rounds, Rounds) {
+/// Brings the iterations of two accesses of one interval to as few cases as there are.
+pub fn relate(a: &Iterations, b: &Iterations) -> (Iterations, Iterations) {
     let (mut a, mut b) = (a.clone(), b.clone());
     let loops: BTreeSet<Id> = a.keys().chain(b.keys()).copied().collect();
     for l in loops {
         match (a.get(&l).copied(), b.get(&l).copied()) {
-            // Both in the round after: one round, as any.
-            (Some(Round::Next), Some(Round::Next)) => {
-                a.insert(l, Round::Same);
-                b.insert(l, Round::Same);
+            // Both in the iteration after: one iteration, as any.
+            (Some(Iteration::Next), Some(Iteration::Next)) => {
+                a.insert(l, Iteration::Same);
+                b.insert(l, Iteration::Same);
             }
             (Some(x), Some(y)) => {
-                let lone = |x, y| x == Round::Next && y != Round::Same;
+                let lone = |x, y| x == Iteration::Next && y != Iteration::Same;
                 if lone(x, y) || lone(y, x) {
-                    for (rounds, round) in [(&mut a, x), (&mut b, y)] {
-                        if round == Round::Next {
-                            rounds.insert(l, Round::Any);
+                    for (iterations, iteration) in [(&mut a, x), (&mut b, y)] {
+                        if iteration == Iteration::Next {
+                            iterations.insert(l, Iteration::Any);
                         }
                     }
                 }
             }
-            (Some(Round::Next), None) => {
-                a.insert(l, Round::Any);
+            (Some(Iteration::Next), None) => {
+                a.insert(l, Iteration::Any);
             }
-            (None, Some(Round::Next)) => {
-                b.insert(l, Round::Any);
+            (None, Some(Iteration::Next)) => {
+                b.insert(l, Iteration::Any);
             }
             (Some(_), None) | (None, Some(_)) | (None, None) => {}
         }

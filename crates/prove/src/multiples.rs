@@ -27,8 +27,8 @@ struct Walk<'s, 'k> {
     required: Vec<Condition>,
     /// The conditions that count, by their places.
     used: BTreeSet<usize>,
-    /// Values that are being looked at. Of those a loop carries every round may count on the round before: no operation
-    /// here gives less than the fewer of what it gets and of what it would give to zeros alone.
+    /// Values that are being looked at. Of those a loop carries every iteration may count on the iteration before: no
+    /// operation here gives less than the fewer of what it gets and of what it would give to zeros alone.
     open: BTreeSet<Value>,
     left: usize,
 }
@@ -69,7 +69,7 @@ impl Subject<'_> {
         }
         let (mut q, marks) = self.query(true);
         q.condition_facts = marks;
-        let mut t = Thread::new(1, self.any_rounds(offset.id));
+        let mut t = Thread::new(1, self.any_iterations(offset.id));
         t.asks = true;
         self.reach(&mut q, &mut t, offset.id);
         let value = self.int(&mut q, &mut t, offset.value);
@@ -159,12 +159,12 @@ impl Walk<'_, '_> {
         let (InstKind::For { init, body, .. } | InstKind::Loop { init, body }) = kind else {
             return 0;
         };
-        let mut rounds = Vec::new();
-        continues(body, &mut rounds);
+        let mut iterations = Vec::new();
+        continues(body, &mut iterations);
         if let Some(InstKind::Yield(values)) = body.insts.last().map(|inst| &inst.kind) {
-            rounds.push(values);
+            iterations.push(values);
         }
-        let all = rounds.into_iter().chain([init]);
+        let all = iterations.into_iter().chain([init]);
         let values: Option<Vec<Value>> = all.map(|values| values.get(number).copied()).collect();
         let values = values.unwrap_or_default().into_iter();
         values.map(|value| self.of(value)).min().unwrap_or(0)
@@ -218,7 +218,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What a loop's rounds hand to the next.
+/// What a loop's iterations hand to the next.
 fn continues<'k>(region: &'k Region, found: &mut Vec<&'k Values>) {
     for inst in &region.insts {
         match &inst.kind {

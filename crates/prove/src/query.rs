@@ -152,8 +152,8 @@ impl Query {
         mentioned.chain(self.divided.iter().copied()).collect()
     }
 
-    /// Says how far a quotient is from those of numbers that are a constant further, such as that of the next round:
-    /// floor((a + c) / d) - floor(a / d) is floor(c / d), or one more.
+    /// Says how far a quotient is from those of numbers that are a constant further, such as that of the next
+    /// iteration: floor((a + c) / d) - floor(a / d) is floor(c / d), or one more.
     pub fn say_near(&mut self, divisor: i128, of: &Linear, quotient: &Linear) {
         let others = self.floors.entry(divisor).or_default();
         others.push((of.clone(), quotient.clone()));

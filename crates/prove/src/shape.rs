@@ -3,9 +3,9 @@
 //!
 //! An *interval* is what a thread may reach from one barrier, or from the start of the kernel, without
 //! passing another barrier that orders the space asked about. All threads of a scope pass a barrier
-//! together (X4), in the same round of the same loops, so two accesses that no barrier orders lie in an
+//! together (X4), in the same iteration of the same loops, so two accesses that no barrier orders lie in an
 //! interval that begins at one and the same place. Intervals that run around the end of a loop's body are
-//! told apart by [`Round`]. Compare Betts et al., "GPUVerify" (OOPSLA 2012), which has two threads stand
+//! told apart by [`Iteration`]. Compare Betts et al., "GPUVerify" (OOPSLA 2012), which has two threads stand
 //! for all in the same way.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -18,9 +18,9 @@ pub type Id = usize;
 /// Where control goes when the kernel ends.
 const END: Id = usize::MAX;
 
-/// Which round of a loop an access is made in, seen from where its interval begins.
+/// Which iteration of a loop an access is made in, seen from where its interval begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Round {
+pub enum Iteration {
     /// The first: the interval began in front of the loop.
     First,
     /// The one in which the interval begins.
@@ -33,8 +33,8 @@ pub enum Round {
     Numbered(usize),
 }
 
-/// The rounds of the loops around an instruction.
-pub type Rounds = BTreeMap<Id, Round>;
+/// The iterations of the loops around an instruction.
+pub type Iterations = BTreeMap<Id, Iteration>;
 
 /// What defines a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ enum Event {
     Leave(Id),
 }
 
-/// Where an interval begins: at a barrier, or with the kernel, and in which rounds.
-type Start = (Option<Id>, Rounds);
+/// Where an interval begins: at a barrier, or with the kernel, and in which iterations.
+type Start = (Option<Id>, Iterations);
 
 #[derive(Clone, Debug)]
 struct Edge {
@@ -186,7 +186,7 @@ impl<'k> Shape<'k> {
         loops
     }
 
-    /// The loops in whose rounds a value is defined, the outermost first.
+    /// The loops in whose iterations a value is defined, the outermost first.
     pub fn loops_of(&self, value: Value) -> Vec<Id> {
         match self.definition(value) {
             None | Some(Definition::Parameter(_)) => Vec::new(),
@@ -216,8 +216,8 @@ impl<'k> Shape<'k> {
         }
     }
 
-    /// The ways out of a loop's round: the instruction, and what it hands on. `again` asks for those
-    /// into the next round, else for those that leave the loop.
+    /// The ways out of a loop's iteration: the instruction, and what it hands on. `again` asks for those
+    /// into the next iteration, else for those that leave the loop.
     pub fn exits(&self, loop_: Id, again: bool) -> Vec<(Id, &'k [Value])> {
         let mut found = Vec::new();
         self.collect_exits(loop_, 0, again, true, &mut found);
@@ -342,33 +342,37 @@ impl<'k> Shape<'k> {
     }
 
     /// The intervals between barriers that order a space, for threads of one simdgroup or of one
-    /// threadgroup: the instructions that each may reach, with the rounds of the loops around them.
-    pub fn intervals(&self, space: AddressSpace, simdgroup: bool) -> Vec<BTreeSet<(Id, Rounds)>> {
+    /// threadgroup: the instructions that each may reach, with the iterations of the loops around them.
+    pub fn intervals(
+        &self,
+        space: AddressSpace,
+        simdgroup: bool,
+    ) -> Vec<BTreeSet<(Id, Iterations)>> {
         let stops = self.barriers.iter().copied();
         let stops: BTreeSet<Id> = stops
             .filter(|b| self.orders(*b, space, simdgroup))
             .collect();
         let at = |stop: &Id| {
             let loops = self.loops_around(*stop).into_iter();
-            (Some(*stop), loops.map(|l| (l, Round::Same)).collect())
+            (Some(*stop), loops.map(|l| (l, Iteration::Same)).collect())
         };
-        let mut starts: Vec<Start> = vec![(None, Rounds::new())];
+        let mut starts: Vec<Start> = vec![(None, Iterations::new())];
         starts.extend(stops.iter().map(at));
         self.intervals_between(&stops, starts, &Unguided)
             .unwrap_or_default()
     }
 
     /// As [`Shape::intervals`], where a guide says what is known of loops and ways; `None` if those are more than it
-    /// wants. Each begins at a stop in rounds in which some other reaches it.
+    /// wants. Each begins at a stop in iterations in which some other reaches it.
     pub fn guided_intervals(
         &self,
         among: Option<(AddressSpace, bool)>,
         guide: &impl Guide,
-    ) -> Option<Vec<BTreeSet<(Id, Rounds)>>> {
+    ) -> Option<Vec<BTreeSet<(Id, Iterations)>>> {
         let stops = self.barriers.iter().copied();
         let orders =
             |b: &Id| among.is_some_and(|(space, simdgroup)| self.orders(*b, space, simdgroup));
-        let starts = vec![(None, Rounds::new())];
+        let starts = vec![(None, Iterations::new())];
         self.intervals_between(&stops.filter(orders).collect(), starts, guide)
     }
 
@@ -378,7 +382,7 @@ impl<'k> Shape<'k> {
         stops: &BTreeSet<Id>,
         mut starts: Vec<Start>,
         guide: &impl Guide,
-    ) -> Option<Vec<BTreeSet<(Id, Rounds)>>> {
+    ) -> Option<Vec<BTreeSet<(Id, Iterations)>>> {
         let mut meeting: HashSet<Id> = HashSet::new();
         for stop in stops {
             meeting.extend(self.loops_around(*stop));
@@ -386,37 +390,37 @@ impl<'k> Shape<'k> {
         let mut intervals = Vec::new();
         let mut states = 0;
         let mut next_start = 0;
-        while let Some((start, rounds)) = starts.get(next_start).cloned() {
+        while let Some((start, iterations)) = starts.get(next_start).cloned() {
             next_start += 1;
-            let mut open: Vec<(Edge, Rounds)> = match start {
+            let mut open: Vec<(Edge, Iterations)> = match start {
                 Some(stop) => (self.successors[stop].iter())
-                    .map(|edge| (edge.clone(), rounds.clone()))
+                    .map(|edge| (edge.clone(), iterations.clone()))
                     .collect(),
                 None => (self.region(None, 0).first().into_iter())
                     .map(|&to| {
                         let events = Vec::new();
-                        (Edge { to, events }, Rounds::new())
+                        (Edge { to, events }, Iterations::new())
                     })
                     .collect(),
             };
-            let mut found: BTreeSet<(Id, Rounds)> = BTreeSet::new();
-            while let Some((edge, rounds)) = open.pop() {
-                let Some(rounds) = self.follow(&edge, rounds, &meeting, guide) else {
+            let mut found: BTreeSet<(Id, Iterations)> = BTreeSet::new();
+            while let Some((edge, iterations)) = open.pop() {
+                let Some(iterations) = self.follow(&edge, iterations, &meeting, guide) else {
                     continue;
                 };
-                if edge.to == END || !found.insert((edge.to, rounds.clone())) {
+                if edge.to == END || !found.insert((edge.to, iterations.clone())) {
                     continue;
                 }
                 if stops.contains(&edge.to) {
-                    let begin = (Some(edge.to), as_begun(&rounds));
+                    let begin = (Some(edge.to), as_begun(&iterations));
                     if !starts.contains(&begin) {
                         starts.push(begin);
                     }
                     continue;
                 }
                 for next in &self.successors[edge.to] {
-                    if self.is_way(edge.to, next, &rounds, guide) {
-                        open.push((next.clone(), rounds.clone()));
+                    if self.is_way(edge.to, next, &iterations, guide) {
+                        open.push((next.clone(), iterations.clone()));
                     }
                 }
             }
@@ -429,92 +433,103 @@ impl<'k> Shape<'k> {
         Some(intervals)
     }
 
-    /// The rounds behind a way, or `None` if there is none.
+    /// The iterations behind a way, or `None` if there is none.
     fn follow(
         &self,
         edge: &Edge,
-        mut rounds: Rounds,
+        mut iterations: Iterations,
         meeting: &HashSet<Id>,
         guide: &impl Guide,
-    ) -> Option<Rounds> {
+    ) -> Option<Iterations> {
         for event in &edge.events {
             match event {
                 Event::Enter(l) => {
-                    let round = match guide.rounds(*l, &rounds) {
+                    let iteration = match guide.iterations(*l, &iterations) {
                         Some(0) => return None,
-                        Some(_) => Round::Numbered(0),
-                        None if meeting.contains(l) => Round::First,
-                        None => Round::Any,
+                        Some(_) => Iteration::Numbered(0),
+                        None if meeting.contains(l) => Iteration::First,
+                        None => Iteration::Any,
                     };
-                    rounds.insert(*l, round);
+                    iterations.insert(*l, iteration);
                 }
                 Event::Again(l) => {
-                    let from = rounds.remove(l);
+                    let from = iterations.remove(l);
                     let next = match from {
-                        Some(Round::Numbered(n)) => {
-                            if guide.rounds(*l, &rounds).is_none_or(|count| n + 1 >= count) {
+                        Some(Iteration::Numbered(n)) => {
+                            if guide
+                                .iterations(*l, &iterations)
+                                .is_none_or(|count| n + 1 >= count)
+                            {
                                 return None;
                             }
-                            Round::Numbered(n + 1)
+                            Iteration::Numbered(n + 1)
                         }
-                        Some(Round::Same) if meeting.contains(l) => Round::Next,
-                        Some(Round::First | Round::Same | Round::Next | Round::Any) | None => {
-                            Round::Any
-                        }
+                        Some(Iteration::Same) if meeting.contains(l) => Iteration::Next,
+                        Some(
+                            Iteration::First | Iteration::Same | Iteration::Next | Iteration::Any,
+                        )
+                        | None => Iteration::Any,
                     };
-                    rounds.insert(*l, next);
+                    iterations.insert(*l, next);
                 }
                 Event::Leave(l) => {
-                    let from = rounds.remove(l);
-                    // A `for` is left behind its last round, if nothing in it breaks off.
+                    let from = iterations.remove(l);
+                    // A `for` is left behind its last iteration, if nothing in it breaks off.
                     if matches!(self.kind(*l), InstKind::For { .. })
                         && self.exits(*l, false).is_empty()
-                        && let Some(Round::Numbered(n)) = from
-                        && guide.rounds(*l, &rounds).is_some_and(|count| n + 1 < count)
+                        && let Some(Iteration::Numbered(n)) = from
+                        && guide
+                            .iterations(*l, &iterations)
+                            .is_some_and(|count| n + 1 < count)
                     {
                         return None;
                     }
                 }
             }
         }
-        Some(rounds)
+        Some(iterations)
     }
 
     /// Whether control may go this way from an instruction, as far as a guide says.
-    fn is_way(&self, from: Id, to: &Edge, rounds: &Rounds, guide: &impl Guide) -> bool {
+    fn is_way(&self, from: Id, to: &Edge, iterations: &Iterations, guide: &impl Guide) -> bool {
         match self.kind(from) {
             InstKind::If { condition, .. } => {
                 let side = self.statements.get(to.to).and_then(|s| s.parent);
-                match (side, guide.holds(*condition, rounds)) {
+                match (side, guide.holds(*condition, iterations)) {
                     (Some((holder, side)), Some(holds)) if holder == from => (side == 0) == holds,
                     _not_known => true,
                 }
             }
             InstKind::For { .. } => {
                 let enters = to.events.contains(&Event::Enter(from));
-                enters || guide.rounds(from, rounds).is_none_or(|count| count == 0)
+                enters
+                    || guide
+                        .iterations(from, iterations)
+                        .is_none_or(|count| count == 0)
             }
             _flat_or_loop => true,
         }
     }
 }
 
-/// The rounds in which an interval begins at a stop that is reached in these.
-fn as_begun(rounds: &Rounds) -> Rounds {
-    let begun = rounds.iter().map(|(l, round)| match round {
-        Round::Numbered(n) => (*l, Round::Numbered(*n)),
-        Round::First | Round::Same | Round::Next | Round::Any => (*l, Round::Same),
+/// The iterations in which an interval begins at a stop that is reached in these.
+fn as_begun(iterations: &Iterations) -> Iterations {
+    let begun = iterations.iter().map(|(l, iteration)| match iteration {
+        Iteration::Numbered(n) => (*l, Iteration::Numbered(*n)),
+        Iteration::First | Iteration::Same | Iteration::Next | Iteration::Any => {
+            (*l, Iteration::Same)
+        }
     });
     begun.collect()
 }
 
 /// What is known of the ways through a kernel.
 pub trait Guide {
-    /// How many rounds a loop has at most, in these of the loops around, if they are to be told by their numbers.
-    fn rounds(&self, loop_: Id, around: &Rounds) -> Option<usize>;
-    /// Whether a condition holds in these rounds, if that is known.
-    fn holds(&self, condition: Value, rounds: &Rounds) -> Option<bool>;
-    /// How many instructions in their rounds are looked at.
+    /// How many iterations a loop has at most, in these of the loops around, if they are to be told by their numbers.
+    fn iterations(&self, loop_: Id, around: &Iterations) -> Option<usize>;
+    /// Whether a condition holds in these iterations, if that is known.
+    fn holds(&self, condition: Value, iterations: &Iterations) -> Option<bool>;
+    /// How many instructions in their iterations are looked at.
     fn most_states(&self) -> usize;
 }
 
@@ -522,11 +537,11 @@ pub trait Guide {
 struct Unguided;
 
 impl Guide for Unguided {
-    fn rounds(&self, _loop: Id, _around: &Rounds) -> Option<usize> {
+    fn iterations(&self, _loop: Id, _around: &Iterations) -> Option<usize> {
         None
     }
 
-    fn holds(&self, _condition: Value, _rounds: &Rounds) -> Option<bool> {
+    fn holds(&self, _condition: Value, _rounds: &Iterations) -> Option<bool> {
         None
     }
 

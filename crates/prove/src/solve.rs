@@ -163,7 +163,7 @@ const MAX_DEPTH: u32 = 120;
 /// How many products are assumed at once.
 const PRODUCTS_AT_ONCE: usize = 6;
 /// How often products are looked for before anything is split.
-const PRODUCT_ROUNDS: usize = 12;
+const PRODUCT_ITERATIONS: usize = 12;
 /// Factors are fixed at values at most so far above their lower bounds first.
 const SMALL: i128 = 40;
 /// How many disjunctions are tried out before one is split.
@@ -226,7 +226,7 @@ impl Search<'_> {
         // Each with what it was made of.
         let mut made: Vec<(Hypothesis, Hypothesis, Hypothesis)> = Vec::new();
         let mut outcome = None;
-        'rounds: for _ in 0..PRODUCT_ROUNDS {
+        'iterations: for _ in 0..PRODUCT_ITERATIONS {
             let mut found = self.broken_products(false);
             if found.is_empty() {
                 found = self.broken_products(true);
@@ -239,7 +239,7 @@ impl Search<'_> {
                 made.push((label, a, b));
                 if let Err(failure) = self.add(tightened(&form)) {
                     outcome = Some(self.closed(failure));
-                    break 'rounds;
+                    break 'iterations;
                 }
             }
             if let Err(failure) = self.simplex.check() {

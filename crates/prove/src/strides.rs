@@ -16,7 +16,7 @@ use crate::value::{LARGEST_THREADGROUP, dim, range};
 /// Products of two are limits where no more numbers than these are passed.
 const MOST_SIDES: usize = 4;
 
-/// What a loop adds to its index in each round.
+/// What a loop adds to its index in each iteration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     /// No more than this.

@@ -1,20 +1,21 @@
 //! What loops carry where constants alone say: found by running the loop.
 //!
-//! Numbers of one round belong together, such as those of a sum's tree, of which one doubles while the other halves.
+//! Numbers of one iteration belong together, such as those of a sum's tree, of which one doubles while the other
+//! halves.
 
 use std::collections::BTreeSet;
 
 use invar_ir::{InstKind, Op, Value};
 
+use crate::iterations::Known;
 use crate::kernel::{Subject, Table};
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::rounds::Known;
 use crate::shape::Id;
 use crate::value::{Thread, Val};
 
-/// A loop of more rounds is not run.
-const ROUNDS: usize = 200;
+/// A loop of more iterations is not run.
+const ITERATIONS: usize = 200;
 
 impl Subject<'_> {
     /// The values that an integer carried by a loop can have, in order, where constants alone say.
@@ -42,8 +43,8 @@ impl Subject<'_> {
         let init = self.shape.initial(loop_);
         let none = Known::new();
         let mut begin: Vec<Option<i128>> = init.iter().map(|v| self.run(*v, &none, 0)).collect();
-        // Where the loop has no last round that constants say, what it counts by never comes again: without that the
-        // others may.
+        // Where the loop has no last iteration that constants say, what it counts by never comes again: without that
+        // the others may.
         for _ in 0..=begin.len() {
             let (rows, ends) = self.run_from(loop_, values, begin.clone());
             if ends {
@@ -56,12 +57,12 @@ impl Subject<'_> {
         Table::new()
     }
 
-    /// The rounds of a loop that begins with these values, and whether they are all.
+    /// The iterations of a loop that begins with these values, and whether they are all.
     fn run_from(&self, loop_: Id, values: &[Value], begin: Vec<Option<i128>>) -> (Table, bool) {
         let carried = self.shape.carried(loop_);
         let mut row = begin;
         let mut rows = Table::new();
-        for _ in 0..ROUNDS {
+        for _ in 0..ITERATIONS {
             if rows.contains(&row) {
                 return (rows, true);
             }
@@ -72,7 +73,7 @@ impl Subject<'_> {
                 return (rows, true);
             }
             row = values.iter().map(|v| self.run(*v, &known, 0)).collect();
-            // What is unknown once stays so: a later round would not be the first.
+            // What is unknown once stays so: a later iteration would not be the first.
             for (new, old) in row.iter_mut().zip(&rows[rows.len() - 1]) {
                 if old.is_none() {
                     *new = None;
@@ -82,7 +83,7 @@ impl Subject<'_> {
         (rows, false)
     }
 
-    /// Whether the round of a loop in which these values are known is the last, if constants say.
+    /// Whether the iteration of a loop in which these values are known is the last, if constants say.
     pub(crate) fn leaves(&self, loop_: Id, known: &Known) -> bool {
         for &id in self.shape.region(Some(loop_), 0) {
             match self.shape.kind(id) {
@@ -109,7 +110,7 @@ impl Subject<'_> {
         false
     }
 
-    /// Whether nothing in a side of an `if` goes on with the next round, and no more of it depends on conditions.
+    /// Whether nothing in a side of an `if` goes on with the next iteration, and no more of it depends on conditions.
     fn is_flat(&self, id: Id, side: usize) -> bool {
         self.shape.region(Some(id), side).iter().all(|id| {
             !matches!(
@@ -142,7 +143,7 @@ impl Subject<'_> {
         })
     }
 
-    /// Says that what a loop carries is that of one of its rounds.
+    /// Says that what a loop carries is that of one of its iterations.
     pub fn say_row(&self, q: &mut Query, t: &Thread, loop_: Id) -> Option<()> {
         let rows = self.rows(loop_);
         let mut columns: Vec<(usize, Linear)> = Vec::new();
@@ -153,7 +154,7 @@ impl Subject<'_> {
                 columns.push((number, form));
             }
         }
-        let key = format!("{columns:?} of a round");
+        let key = format!("{columns:?} of an iteration");
         if q.first_time(&key) {
             let mut either: Vec<Formula> = Vec::new();
             for row in &rows {
@@ -169,8 +170,8 @@ impl Subject<'_> {
     }
 }
 
-/// Has those of the values that a loop begins with be unknown that are other ones in each of these rounds. Whether there
-/// are any.
+/// Has those of the values that a loop begins with be unknown that are other ones in each of these iterations. Whether
+/// there are any.
 fn forget_fresh(rows: &Table, begin: &mut [Option<i128>]) -> bool {
     let mut any = false;
     for (number, first) in begin.iter_mut().enumerate() {

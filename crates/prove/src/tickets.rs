@@ -15,11 +15,11 @@ use invar_ir::{AddressSpace, AtomicOp, Dim, InstKind, Memory, Op, Place, Value, 
 use crate::kernel::{Site, Subject};
 use crate::linear::{Formula, Linear};
 use crate::query::Query;
-use crate::shape::{Id, Round};
+use crate::shape::{Id, Iteration};
 use crate::value::{Thread, range};
 
 /// No thread makes more additions than that, of those that are counted.
-const MOST_ROUNDS: i128 = 1 << 20;
+const MOST_ITERATIONS: i128 = 1 << 20;
 
 /// An atomic addition of 1 to an element that a constant says.
 struct Ticket {
@@ -70,24 +70,28 @@ impl Subject<'_> {
     }
 
     /// How often a thread takes tickets at most, of those that take several.
-    pub fn rounds_of_tickets(&self) -> Vec<i128> {
+    pub fn iterations_of_tickets(&self) -> Vec<i128> {
         let tickets = self.tickets().into_iter();
-        let mut rounds: Vec<i128> = tickets.filter_map(|t| self.most_rounds(t.id)).collect();
-        rounds.retain(|n| *n > 1);
-        rounds
+        let mut iterations: Vec<i128> =
+            tickets.filter_map(|t| self.most_iterations(t.id)).collect();
+        iterations.retain(|n| *n > 1);
+        iterations
     }
 
     /// How often a thread takes a ticket at most, of those of counters that all threads of the grid share; once, where it
     /// asks how large the grid is, for its number in that.
-    pub fn rounds_of_shared_tickets(&self) -> BTreeSet<i128> {
+    pub fn iterations_of_shared_tickets(&self) -> BTreeSet<i128> {
         let is_of_device = |t: &Ticket| t.space == AddressSpace::Device;
         let tickets = self.tickets().into_iter().filter(is_of_device);
-        let rounds = tickets.filter_map(|t| self.most_rounds(t.id));
+        let iterations = tickets.filter_map(|t| self.most_iterations(t.id));
         let asks = self.shape.statements.iter().any(|statement| {
             let op = statement.inst.kind.as_op().map(|(op, ..)| op);
             matches!(op, Some(Op::ThreadsPerGrid | Op::ThreadgroupsPerGrid))
         });
-        rounds.chain(asks.then_some(1)).filter(|n| *n > 0).collect()
+        iterations
+            .chain(asks.then_some(1))
+            .filter(|n| *n > 0)
+            .collect()
     }
 
     /// Other instructions that may change the location of a ticket.
@@ -106,8 +110,8 @@ impl Subject<'_> {
     }
 
     /// How often a thread makes an instruction at most, if constants say.
-    fn most_rounds(&self, id: Id) -> Option<i128> {
-        let mut rounds = 1i128;
+    fn most_iterations(&self, id: Id) -> Option<i128> {
+        let mut iterations = 1i128;
         for loop_ in self.shape.loops_around(id) {
             let InstKind::For {
                 lower, upper, step, ..
@@ -123,9 +127,9 @@ impl Subject<'_> {
                 lower - upper
             };
             let step = Some(step.abs()).filter(|s| *s > 0)?;
-            rounds = rounds.checked_mul((way.max(0) + step - 1) / step)?;
+            iterations = iterations.checked_mul((way.max(0) + step - 1) / step)?;
         }
-        (rounds <= MOST_ROUNDS).then_some(rounds)
+        (iterations <= MOST_ITERATIONS).then_some(iterations)
     }
 
     /// How often a thread makes an addition between two barriers at most, if nothing else changes the counter there and
@@ -137,16 +141,21 @@ impl Subject<'_> {
         (first, second): (&Thread, &Thread),
     ) -> Option<i128> {
         for loop_ in self.shape.loops_around(ticket.id) {
-            let (a, b) = (first.rounds.get(&loop_)?, second.rounds.get(&loop_)?);
-            if a != b || *a == Round::Any {
+            let (a, b) = (
+                first.iterations.get(&loop_)?,
+                second.iterations.get(&loop_)?,
+            );
+            if a != b || *a == Iteration::Any {
                 return None;
             }
         }
         let mut most = 0;
         for interval in self.shape.intervals(ticket.space, false) {
             let its: Vec<_> = interval.iter().filter(|(id, _)| *id == ticket.id).collect();
-            let is_again = |(_, rounds): &&(Id, crate::shape::Rounds)| {
-                rounds.values().any(|round| *round == Round::Any)
+            let is_again = |(_, iterations): &&(Id, crate::shape::Iterations)| {
+                iterations
+                    .values()
+                    .any(|iteration| *iteration == Iteration::Any)
             };
             let is_changed = interval.iter().any(|(id, _)| others.contains(id));
             if !its.is_empty() && is_changed || its.iter().any(is_again) {
@@ -171,11 +180,11 @@ impl Subject<'_> {
             let others = self.others_that_change(&ticket);
             let all = match ticket.space {
                 AddressSpace::Device if others.is_empty() => self
-                    .most_rounds(ticket.id)
-                    .and_then(|rounds| self.of_grid(q, rounds)),
+                    .most_iterations(ticket.id)
+                    .and_then(|iterations| self.of_grid(q, iterations)),
                 AddressSpace::Threadgroup if q.same && x.is_some() && y.is_some() => self
                     .most_between_barriers(&ticket, &others, (first, second))
-                    .and_then(|rounds| rounds.checked_mul(self.largest_threadgroup()))
+                    .and_then(|iterations| iterations.checked_mul(self.largest_threadgroup()))
                     .map(Linear::constant),
                 _others => None,
             };
@@ -187,8 +196,8 @@ impl Subject<'_> {
     }
 
     /// So many for each thread of the grid.
-    fn of_grid(&self, q: &mut Query, rounds: i128) -> Option<Linear> {
-        let mut all = Linear::constant(rounds);
+    fn of_grid(&self, q: &mut Query, iterations: i128) -> Option<Linear> {
+        let mut all = Linear::constant(iterations);
         for d in Dim::ALL {
             let threads = self.grid(q, d);
             all = q.product(&all, &threads.form)?;

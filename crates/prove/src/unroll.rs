@@ -1,33 +1,33 @@
-//! Loops that constants run, round by round.
+//! Loops that constants run, iteration by iteration.
 //!
-//! Where what a loop carries is known in each of its rounds, a question that is not answered for any of them is asked of
-//! each by its number: a stride that doubles is a constant then, what it is multiplied by a linear form, and what its bits
-//! are taken of has those bits. Intervals between barriers are followed through the rounds, so that one that begins in
-//! the last leads out of the loop, and no other does.
+//! Where what a loop carries is known in each of its iterations, a question that is not answered for any of them is
+//! asked of each by its number: a stride that doubles is a constant then, what it is multiplied by a linear form, and
+//! what its bits are taken of has those bits. Intervals between barriers are followed through the iterations, so that
+//! one that begins in the last leads out of the loop, and no other does.
 //!
 //! That is done where numbers of a loop are multiplied by what is no constant, shifted by, or taken for bits: for all
-//! else the rounds need not be known. A kernel of too many rounds is not followed.
+//! else the iterations need not be known. A kernel of too many iterations is not followed.
 
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use invar_ir::{AddressSpace, InstKind, Op, Value};
 
+use crate::iterations::{Intervals, Known, Loop};
 use crate::kernel::{Pair, Relation, Subject, relate};
-use crate::rounds::{Intervals, Known, Loop};
-use crate::shape::{Definition, Guide, Id, Round, Rounds};
+use crate::shape::{Definition, Guide, Id, Iteration, Iterations};
 
-/// A loop of more rounds is not followed.
-const MOST_ROUNDS: usize = 64;
-/// No more instructions in their rounds are looked at.
+/// A loop of more iterations is not followed.
+const MOST_ITERATIONS: usize = 64;
+/// No more instructions in their iterations are looked at.
 const MOST_STATES: usize = 20_000;
-/// A question is asked of no more rounds.
+/// A question is asked of no more iterations.
 const MOST_CASES: usize = 640;
 
 impl Subject<'_> {
-    /// What a loop carries in each of its rounds, and its index if it is a `for`, where these are known; `None` if
-    /// constants do not say which round is the last.
-    fn run_rounds(&self, loop_: Id, around: &Known) -> Option<Vec<Known>> {
+    /// What a loop carries in each of its iterations, and its index if it is a `for`, where these are known; `None` if
+    /// constants do not say which iteration is the last.
+    fn run_iterations(&self, loop_: Id, around: &Known) -> Option<Vec<Known>> {
         let again = self.shape.exits(loop_, true);
         let values = match &again[..] {
             [(_, values)] => Some(*values),
@@ -57,13 +57,13 @@ impl Subject<'_> {
         let carried = self.shape.carried(loop_);
         let init = self.shape.initial(loop_).iter();
         let mut now: Vec<Option<i128>> = init.map(|v| self.run(*v, around, 0)).collect();
-        let mut rounds: Vec<Known> = Vec::new();
+        let mut iterations: Vec<Known> = Vec::new();
         loop {
-            let number = rounds.len() as i128;
+            let number = iterations.len() as i128;
             if index.is_some_and(|(.., count)| number >= count) {
-                return Some(rounds);
+                return Some(iterations);
             }
-            if rounds.len() == MOST_ROUNDS {
+            if iterations.len() == MOST_ITERATIONS {
                 return None;
             }
             let pairs = carried.iter().zip(&now);
@@ -73,9 +73,9 @@ impl Subject<'_> {
             }
             let mut known = around.clone();
             known.extend(&own);
-            rounds.push(own);
+            iterations.push(own);
             if index.is_none() && self.leaves(loop_, &known) {
-                return Some(rounds);
+                return Some(iterations);
             }
             now = match values {
                 Some(values) => values.iter().map(|v| self.run(*v, &known, 0)).collect(),
@@ -99,8 +99,8 @@ impl Subject<'_> {
     }
 
     fn end_of_loop(&self, loop_: Id, number: usize, around: &Known) -> Option<i128> {
-        let rounds = self.run_rounds(loop_, around)?;
-        let in_round = |own: &Known| {
+        let iterations = self.run_iterations(loop_, around)?;
+        let in_iteration = |own: &Known| {
             let mut known = around.clone();
             known.extend(own);
             known
@@ -110,13 +110,13 @@ impl Subject<'_> {
             let [(_, values)] = self.shape.exits(loop_, true)[..] else {
                 return None;
             };
-            return match rounds.last() {
+            return match iterations.last() {
                 _breaks if !leaves.is_empty() => None,
-                Some(last) => self.run(*values.get(number)?, &in_round(last), 0),
+                Some(last) => self.run(*values.get(number)?, &in_iteration(last), 0),
                 None => self.run(*self.shape.initial(loop_).get(number)?, around, 0),
             };
         }
-        // By the one way out, in the last round and in no other.
+        // By the one way out, in the last iteration and in no other.
         let [(exit, values)] = leaves[..] else {
             return None;
         };
@@ -127,14 +127,14 @@ impl Subject<'_> {
         if self.shape.statements[holder].parent != Some((loop_, 0)) {
             return None;
         }
-        let (last, others) = rounds.split_last()?;
+        let (last, others) = iterations.split_last()?;
         let leaves = |own: &Known| {
-            let holds = self.holds(*condition, &in_round(own));
+            let holds = self.holds(*condition, &in_iteration(own));
             holds.map(|holds| holds == (side == 0))
         };
         let is_last = leaves(last) == Some(true);
         let is_only = others.iter().all(|own| leaves(own) == Some(false));
-        (is_last && is_only).then(|| self.run(*values.get(number)?, &in_round(last), 0))?
+        (is_last && is_only).then(|| self.run(*values.get(number)?, &in_iteration(last), 0))?
     }
 
     /// The loops whose numbers a value is made of, without what memory holds.
@@ -190,8 +190,8 @@ impl Subject<'_> {
         found
     }
 
-    /// The loops whose rounds are told by their numbers: of which a product of two numbers is made, a shift or bits, and
-    /// those that these follow from.
+    /// The loops whose iterations are told by their numbers: of which a product of two numbers is made, a shift or
+    /// bits, and those that these follow from.
     fn numbered_loops(&self) -> &BTreeSet<Id> {
         self.unrolled.loops.get_or_init(|| {
             let mut found = BTreeSet::new();
@@ -220,33 +220,34 @@ impl Subject<'_> {
         })
     }
 
-    /// What is known in each round of a loop, in these rounds of the loops around it.
-    fn numbered_rounds(&self, loop_: Id, around: &Rounds) -> Loop {
+    /// What is known in each iteration of a loop, in these iterations of the loops around it.
+    fn numbered_iterations(&self, loop_: Id, around: &Iterations) -> Loop {
         if !self.numbered_loops().contains(&loop_) {
             return None;
         }
         let loops = self.shape.loops_around(loop_);
-        let is_around =
-            |(l, round): &(&Id, &Round)| loops.contains(l) && matches!(round, Round::Numbered(_));
+        let is_around = |(l, iteration): &(&Id, &Iteration)| {
+            loops.contains(l) && matches!(iteration, Iteration::Numbered(_))
+        };
         let around = around.iter().filter(is_around);
-        let around: Rounds = around.map(|(l, round)| (*l, *round)).collect();
+        let around: Iterations = around.map(|(l, iteration)| (*l, *iteration)).collect();
         let key = (loop_, around);
-        if let Some(known) = self.unrolled.rounds.borrow().get(&key) {
+        if let Some(known) = self.unrolled.iterations.borrow().get(&key) {
             return known.clone();
         }
-        let rounds = self.run_rounds(loop_, &self.in_numbered_rounds(&key.1));
-        let rounds = rounds.map(Rc::new);
-        let mut all = self.unrolled.rounds.borrow_mut();
-        all.insert(key, rounds.clone());
-        rounds
+        let iterations = self.run_iterations(loop_, &self.in_numbered_iterations(&key.1));
+        let iterations = iterations.map(Rc::new);
+        let mut all = self.unrolled.iterations.borrow_mut();
+        all.insert(key, iterations.clone());
+        iterations
     }
 
-    /// What is known in rounds that are told by their numbers.
-    pub(crate) fn in_numbered_rounds(&self, rounds: &Rounds) -> Known {
+    /// What is known in iterations that are told by their numbers.
+    pub(crate) fn in_numbered_iterations(&self, iterations: &Iterations) -> Known {
         let mut known = Known::new();
-        for (loop_, round) in rounds {
-            if let Round::Numbered(number) = round
-                && let Some(all) = self.numbered_rounds(*loop_, rounds)
+        for (loop_, iteration) in iterations {
+            if let Iteration::Numbered(number) = iteration
+                && let Some(all) = self.numbered_iterations(*loop_, iterations)
             {
                 known.extend(all.get(*number).into_iter().flatten());
             }
@@ -265,7 +266,7 @@ impl Subject<'_> {
         found
     }
 
-    /// Whether rounds of any loop are told by their numbers.
+    /// Whether iterations of any loop are told by their numbers.
     pub(crate) fn has_numbered_loops(&self) -> bool {
         !self.numbered_loops().is_empty()
     }
@@ -276,19 +277,19 @@ impl Subject<'_> {
         !numbered.is_empty() && !self.loops_in(index).is_disjoint(numbered)
     }
 
-    /// The rounds in which an access may be made whose index is made of their numbers, if there are not too many.
-    pub(crate) fn cases_of(&self, id: Id, index: Value) -> Option<Vec<Rounds>> {
+    /// The iterations in which an access may be made whose index is made of their numbers, if there are not too many.
+    pub(crate) fn cases_of(&self, id: Id, index: Value) -> Option<Vec<Iterations>> {
         if !self.is_of_numbered(index) {
             return None;
         }
         let intervals = self.numbered_intervals(None);
         let all = intervals.as_ref().as_ref()?.iter().flatten();
         let cases = all.filter(|(at, _)| *at == id);
-        let cases: Vec<Rounds> = cases.map(|(_, rounds)| rounds.clone()).collect();
+        let cases: Vec<Iterations> = cases.map(|(_, iterations)| iterations.clone()).collect();
         (cases.len() <= MOST_CASES && cases.iter().any(is_numbered)).then_some(cases)
     }
 
-    /// The pairs of rounds that stand for a pair of accesses in all of them, if there are not too many.
+    /// The pairs of iterations that stand for a pair of accesses in all of them, if there are not too many.
     pub(crate) fn cases_of_pair(&self, pair: &Pair) -> Option<Vec<Pair>> {
         let [a, b] = [pair.a.0, pair.b.0].map(|site| &self.sites[site]);
         let (space, _) = self.space(a.memory)?;
@@ -298,7 +299,7 @@ impl Subject<'_> {
             Relation::SameSimdgroup => Some((space, true)),
         };
         let intervals = self.numbered_intervals(among);
-        let mut cases: BTreeSet<(Rounds, Rounds)> = BTreeSet::new();
+        let mut cases: BTreeSet<(Iterations, Iterations)> = BTreeSet::new();
         for interval in intervals.as_ref().as_ref()? {
             let of = |id: Id| interval.iter().filter(move |(at, _)| *at == id);
             for (_, first) in of(a.id) {
@@ -313,32 +314,33 @@ impl Subject<'_> {
                 }
             }
         }
-        let of_rounds = |(first, second)| Pair {
+        let of_iterations = |(first, second)| Pair {
             a: (pair.a.0, first),
             b: (pair.b.0, second),
             relation: pair.relation,
         };
-        Some(cases.into_iter().map(of_rounds).collect())
+        Some(cases.into_iter().map(of_iterations).collect())
     }
 }
 
-/// Whether any of these rounds is told by its number.
-fn is_numbered(rounds: &Rounds) -> bool {
-    let mut rounds = rounds.values();
-    rounds.any(|round| matches!(round, Round::Numbered(_)))
+/// Whether any of these iterations is told by its number.
+fn is_numbered(iterations: &Iterations) -> bool {
+    let mut iterations = iterations.values();
+    iterations.any(|iteration| matches!(iteration, Iteration::Numbered(_)))
 }
 
 /// What constants say of the ways through a kernel.
 struct Constants<'s, 'k>(&'s Subject<'k>);
 
 impl Guide for Constants<'_, '_> {
-    fn rounds(&self, loop_: Id, around: &Rounds) -> Option<usize> {
-        let rounds = self.0.numbered_rounds(loop_, around);
-        rounds.map(|rounds| rounds.len())
+    fn iterations(&self, loop_: Id, around: &Iterations) -> Option<usize> {
+        let iterations = self.0.numbered_iterations(loop_, around);
+        iterations.map(|iterations| iterations.len())
     }
 
-    fn holds(&self, condition: Value, rounds: &Rounds) -> Option<bool> {
-        self.0.holds(condition, &self.0.in_numbered_rounds(rounds))
+    fn holds(&self, condition: Value, iterations: &Iterations) -> Option<bool> {
+        self.0
+            .holds(condition, &self.0.in_numbered_iterations(iterations))
     }
 
     fn most_states(&self) -> usize {

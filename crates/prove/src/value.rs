@@ -2,7 +2,7 @@
 //!
 //! A value is what it is mathematically where it is shown not to wrap under the conditions of the access
 //! that uses it, else `form - 2^w * q` with a bounded `q`: exact, too. What has no form here is any number
-//! of its type. A value that is uniform (X4) is one variable for both threads, in the same round of the
+//! of its type. A value that is uniform (X4) is one variable for both threads, in the same iteration of the
 //! same loops.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,7 +12,7 @@ use invar_ir::{AddressSpace, Dim, Imm, InstKind, Level, Memory, Op, Scalar, Step
 use crate::kernel::{Invariant, Subject};
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::shape::{Definition, Id, Round, Rounds};
+use crate::shape::{Definition, Id, Iteration, Iterations};
 
 /// Grids and positions fit 32 bits (X1).
 pub const LARGEST_GRID: i128 = (1 << 32) - 1;
@@ -39,13 +39,13 @@ pub enum Val {
 /// A value, or a component of a vector.
 pub type Slot = (Value, Option<u8>);
 
-/// One thread at a place whose loops are in these rounds.
+/// One thread at a place whose loops are in these iterations.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Which of the two.
     pub tag: u8,
-    /// The rounds of the loops around.
-    pub rounds: Rounds,
+    /// The iterations of the loops around.
+    pub iterations: Iterations,
     /// What holds where it is.
     pub path: Vec<Formula>,
     /// Values known not to wrap there.
@@ -60,10 +60,10 @@ pub struct Thread {
 
 impl Thread {
     /// A thread about which nothing is known.
-    pub fn new(tag: u8, rounds: Rounds) -> Thread {
+    pub fn new(tag: u8, iterations: Iterations) -> Thread {
         Thread {
             tag,
-            rounds,
+            iterations,
             path: Vec::new(),
             exact: BTreeSet::new(),
             asks: false,
@@ -378,14 +378,14 @@ impl Subject<'_> {
 
 /// Values.
 impl Subject<'_> {
-    /// What tells the rounds of a value's loops.
-    fn rounds_key(&self, t: &Thread, loops: &[Id]) -> String {
+    /// What tells the iterations of a value's loops.
+    fn iterations_key(&self, t: &Thread, loops: &[Id]) -> String {
         let mut key = String::new();
         let mut any = false;
         for l in loops {
-            let round = t.rounds.get(l).copied().unwrap_or(Round::Any);
-            key += &format!(" {l}{round:?}");
-            any |= round == Round::Any;
+            let iteration = t.iterations.get(l).copied().unwrap_or(Iteration::Any);
+            key += &format!(" {l}{iteration:?}");
+            any |= iteration == Iteration::Any;
         }
         if any {
             key += &format!(" of thread{}", t.tag);
@@ -395,7 +395,7 @@ impl Subject<'_> {
 
     pub fn key(&self, q: &Query, t: &Thread, value: Value, what: &str) -> String {
         let scope = self.scope(q, t, self.uniformity.of(value));
-        let loops = self.rounds_key(t, &self.shape.loops_of(value));
+        let loops = self.iterations_key(t, &self.shape.loops_of(value));
         let lane = t.lane.map_or(String::new(), |lane| format!(".{lane}"));
         // By its number: names may be anything, that of a number without a name too.
         format!("{scope} %{}{lane}{what}{loops}", value.0)
@@ -592,19 +592,19 @@ impl Subject<'_> {
         }
     }
 
-    /// The number of the round, from 0.
-    fn round(&self, q: &mut Query, t: &Thread, loop_: Id) -> Option<Int> {
-        let round = t.rounds.get(&loop_).copied().unwrap_or(Round::Any);
-        let around = self.rounds_key(t, &self.shape.loops_around(loop_));
+    /// The number of the iteration, from 0.
+    fn iteration(&self, q: &mut Query, t: &Thread, loop_: Id) -> Option<Int> {
+        let iteration = t.iterations.get(&loop_).copied().unwrap_or(Iteration::Any);
+        let around = self.iterations_key(t, &self.shape.loops_around(loop_));
         let shared = self.scope(q, t, Level::Threadgroup);
-        let key = match round {
-            Round::First => return Some(Int::constant(0)),
-            Round::Numbered(number) => return Some(Int::constant(number as i128)),
-            Round::Any => format!("thread{} round of {loop_}{around}", t.tag),
-            Round::Same | Round::Next => format!("{shared} round of {loop_}{around}"),
+        let key = match iteration {
+            Iteration::First => return Some(Int::constant(0)),
+            Iteration::Numbered(number) => return Some(Int::constant(number as i128)),
+            Iteration::Any => format!("thread{} iteration of {loop_}{around}", t.tag),
+            Iteration::Same | Iteration::Next => format!("{shared} iteration of {loop_}{around}"),
         };
         let count = q.symbol(&key, 0, 1 << 64);
-        if round == Round::Next {
+        if iteration == Iteration::Next {
             return Some(Int {
                 form: count.form.shifted(1)?,
                 low: 1,
@@ -614,7 +614,7 @@ impl Subject<'_> {
         Some(count)
     }
 
-    /// The index of a `for`: lower + step * round, on its side of the upper bound.
+    /// The index of a `for`: lower + step * iteration, on its side of the upper bound.
     fn counter(&self, q: &mut Query, t: &mut Thread, id: Id) -> Option<Int> {
         let InstKind::For {
             lower, upper, step, ..
@@ -624,12 +624,12 @@ impl Subject<'_> {
         };
         let scalar = self.kernel.ty(*lower).scalar()?;
         let (least, most) = range(scalar);
-        let round = self.round(q, t, id)?;
+        let iteration = self.iteration(q, t, id)?;
         let (a, b) = (self.int(q, t, *lower)?, self.int(q, t, *upper)?);
         let c = self.int(q, t, *step)?;
-        let form = q.product(&c.form, &round.form)?.plus(1, &a.form)?;
-        let around = self.rounds_key(t, &self.shape.loops_around(id));
-        let own = t.rounds.get(&id).copied().unwrap_or(Round::Any);
+        let form = q.product(&c.form, &iteration.form)?.plus(1, &a.form)?;
+        let around = self.iterations_key(t, &self.shape.loops_around(id));
+        let own = t.iterations.get(&id).copied().unwrap_or(Iteration::Any);
         let key = format!("thread{} index of {id} {own:?}{around}", t.tag);
         let rises = Formula::all([
             Formula::at_least(c.form.shifted(-1)?),
@@ -665,22 +665,22 @@ impl Subject<'_> {
         number: usize,
         value: Value,
     ) -> Option<Val> {
-        let round = t.rounds.get(&id).copied().unwrap_or(Round::Any);
+        let iteration = t.iterations.get(&id).copied().unwrap_or(Iteration::Any);
         let init = *self.shape.initial(id).get(number)?;
         let again = self.shape.exits(id, true);
-        if let Some(number) = self.in_numbered_rounds(&t.rounds).get(&value) {
+        if let Some(number) = self.in_numbered_iterations(&t.iterations).get(&value) {
             return Some(Val::Int(Int::constant(*number)));
         }
-        if matches!(round, Round::First | Round::Numbered(0)) {
+        if matches!(iteration, Iteration::First | Iteration::Numbered(0)) {
             return self.of(q, t, init);
         }
-        if round == Round::Next
+        if iteration == Iteration::Next
             && let [(_, values)] = again[..]
             && self.shape.has_barrier(id)
             && self.steps_by(id, number).is_none()
         {
-            let mut before = Thread::new(t.tag, t.rounds.clone());
-            before.rounds.insert(id, Round::Same);
+            let mut before = Thread::new(t.tag, t.iterations.clone());
+            before.iterations.insert(id, Iteration::Same);
             before.lane = t.lane;
             if let Some(value) = self.of(q, &mut before, *values.get(number)?) {
                 return Some(value);
@@ -699,8 +699,8 @@ impl Subject<'_> {
         let start = self.int(q, t, init)?;
         // What counts is written as the index of a `for` is, so that all that is known of those holds of it.
         if let Some(step) = self.steps_by(id, number) {
-            let round = self.round(q, t, id)?;
-            int.form = start.form.plus(step, &round.form)?;
+            let iteration = self.iteration(q, t, id)?;
+            int.form = start.form.plus(step, &iteration.form)?;
             let key = format!("{:?} in its type", int.form);
             if q.first_time(&key) {
                 q.say(Formula::le(&Linear::constant(int.low), &int.form));
@@ -729,13 +729,13 @@ impl Subject<'_> {
                     Formula::le(&int.form, &end.form)
                 }
                 Invariant::Step(step) => {
-                    let round = self.round(q, t, id)?;
-                    let form = start.form.plus(step, &round.form);
+                    let iteration = self.iteration(q, t, id)?;
+                    let form = start.form.plus(step, &iteration.form);
                     form.and_then(|form| Formula::eq(&int.form, &form))
                 }
                 Invariant::Stride(stride) => {
-                    let (round, stride) = (self.round(q, t, id)?, self.int(q, t, stride)?);
-                    let far = q.product(&stride.form, &round.form);
+                    let (iteration, stride) = (self.iteration(q, t, id)?, self.int(q, t, stride)?);
+                    let far = q.product(&stride.form, &iteration.form);
                     let form = far.and_then(|far| far.plus(1, &start.form));
                     form.and_then(|form| Formula::eq(&int.form, &form))
                 }
@@ -762,7 +762,7 @@ impl Subject<'_> {
         };
         let counts = matches!(self.shape.kind(id), InstKind::For { .. });
         let leaves = self.shape.exits(id, false);
-        // Which of what it carries it hands on: that of its last round, if it is a `for`.
+        // Which of what it carries it hands on: that of its last iteration, if it is a `for`.
         let handed = match leaves.first() {
             Some((_, values)) if !counts => values.get(number).copied(),
             _last_or_none => self.shape.carried(id).get(number).copied(),
@@ -788,7 +788,7 @@ impl Subject<'_> {
             int.low = int.low.max(*values.first()?);
             int.high = int.high.min(*values.last()?);
         } else if (counts || !leaves.is_empty()) && passes_on {
-            // What holds in every round holds of what the last round hands on.
+            // What holds in every iteration holds of what the last iteration hands on.
             let init = *self.shape.initial(id).get(number)?;
             let start = self.int(q, t, init)?;
             for invariant in self.invariants(id, number) {

@@ -23,7 +23,7 @@ const SCALARS: [i128; 9] = [1, 0, 2, 4, 8, 16, 64, 256, 1024];
 /// How large objects are before conditions ask for more.
 const OBJECTS: [i128; 4] = [1, 16, 64, 1024];
 /// How often what a condition asks is made so: one may follow from another.
-const ROUNDS: usize = 4;
+const ITERATIONS: usize = 4;
 
 /// The numbers of a kernel's launches, fields of elements aside.
 pub fn numbers(module: &Module, kernel: &Kernel) -> Vec<Number> {
@@ -376,7 +376,7 @@ fn small_launches<'a>(
             launch.grid[d] = Some(threads * groups);
         }
         let mut launch = subject.filled(launch, scalar, size);
-        for _ in 0..ROUNDS {
+        for _ in 0..ITERATIONS {
             conditions.iter().for_each(|c| mended(&mut launch, c));
             subject.make_room_for_levels(&mut launch);
             made::give_elements(subject.kernel, &mut launch);

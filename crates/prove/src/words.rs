@@ -61,7 +61,7 @@ impl Report {
     }
 
     /// As [`Report::in_bounds_in`] of a kernel that passes made from another, which is proved: they make no races, so
-    /// it has none either. By itself it may not show, as where other threads make the rounds of a loop.
+    /// it has none either. By itself it may not show, as where other threads make the iterations of a loop.
     pub fn in_bounds_as_made_from(&self, source: &Report) -> Option<Launches> {
         let is_free = source.verdict == Verdict::Proved && source.required.is_empty();
         (is_free && self.is_inside()).then(|| self.launches_of(&[source]))

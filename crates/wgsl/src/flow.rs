@@ -362,7 +362,7 @@ impl<'a> Translator<'a> {
     fn break_loop(&mut self) -> Done<Flow> {
         let innermost = self.targets.iter().rev().find_map(|t| match t {
             Target::Loop { carried, .. } => Some(carried),
-            Target::Function | Target::Switch | Target::Round => None,
+            Target::Function | Target::Switch | Target::Iteration => None,
         });
         let Some(carried) = innermost else {
             return Err(self.unexpected("a `break` without a loop"));
@@ -406,7 +406,7 @@ impl<'a> Translator<'a> {
                     break;
                 }
                 Target::Loop { .. } => break,
-                Target::Round | Target::Function => {}
+                Target::Iteration | Target::Function => {}
             }
         }
         for target in self.targets.iter().rev() {
@@ -416,7 +416,7 @@ impl<'a> Translator<'a> {
                     returns_jump = false;
                     break;
                 }
-                Target::Switch | Target::Round => {}
+                Target::Switch | Target::Iteration => {}
             }
         }
         ends(block, breaks_jump, returns_jump)
@@ -569,10 +569,10 @@ impl<'a> Translator<'a> {
         for (slot, param) in carried.iter().zip(&params) {
             self.set(*slot, *param);
         }
-        let round = self.push_target(Target::Round)?;
+        let iteration = self.push_target(Target::Iteration)?;
         let flow = self.block(body)?;
         self.targets.pop();
-        let flow = self.arrive(flow, round)?;
+        let flow = self.arrive(flow, iteration)?;
         if !flow.has_ended() {
             let none = self.number(0);
             self.env.insert(self.exit, none);
@@ -590,7 +590,7 @@ impl<'a> Translator<'a> {
             Some(Target::Loop {
                 breaks, outward, ..
             }) => (breaks, outward),
-            Some(Target::Function | Target::Switch | Target::Round) | None => {
+            Some(Target::Function | Target::Switch | Target::Iteration) | None => {
                 return Err(self.unexpected("expected a loop"));
             }
         };
@@ -802,11 +802,11 @@ impl<'a> Translator<'a> {
                 };
             }
             Statement::Continue => {
-                let round = self
+                let iteration = self
                     .targets
                     .iter()
-                    .rposition(|t| matches!(t, Target::Round));
-                return match round {
+                    .rposition(|t| matches!(t, Target::Iteration));
+                return match iteration {
                     Some(at) => self.jump(at),
                     None => Err(self.unexpected("a `continue` without a loop")),
                 };

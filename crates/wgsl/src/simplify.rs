@@ -1,8 +1,8 @@
 //! What the translation leaves behind is made short: values that `if`s and loops hand on and nothing
 //! uses, or that are what they were before, are taken out, and loops that count become `for`.
 //!
-//! A kernel must be as uniform as one written by hand: what a loop hands from round to round differs
-//! between threads that leave it in different rounds, so what it need not hand on, it must not.
+//! A kernel must be as uniform as one written by hand: what a loop hands from iteration to iteration differs
+//! between threads that leave it in different iterations, so what it need not hand on, it must not.
 //! Loads stay, even if what they read is not used: the checkers do.
 
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 /// A kernel of a front end without what loops and branches need not hand on, and with the loops that count
 /// as such; its values are numbered anew.
 pub fn simplified(module: &Module, mut kernel: Kernel) -> Kernel {
-    // Each round can make more the same; what is left after many is left.
+    // Each iteration can make more the same; what is left after many is left.
     for _ in 0..16 {
         let mut same = Same {
             values: (0..kernel.values.len() as u32).map(Value).collect(),
@@ -519,7 +519,7 @@ impl Counting<'_> {
     }
 
     /// How a loop counts, if it does: it is left by a first `if` when a number is not below a bound
-    /// that stays, and the number grows by a constant at the end of each round.
+    /// that stays, and the number grows by a constant at the end of each iteration.
     fn count(&self, results: &[Value], body: &Region) -> Option<Count> {
         let end = body
             .insts
@@ -569,7 +569,7 @@ impl Counting<'_> {
             Type::Scalar(s @ (Scalar::U32 | Scalar::I32)) => s,
             _another => return None,
         };
-        // What it hands on when it ends is what the round began with; the number itself is not used.
+        // What it hands on when it ends is what the iteration began with; the number itself is not used.
         if results.get(slot).is_some_and(|r| self.used[r.0 as usize]) {
             return None;
         }
@@ -679,7 +679,7 @@ impl Counting<'_> {
     }
 }
 
-/// Moves what a loop computes anew in each round, in front of the `if` that ends it and of nothing
+/// Moves what a loop computes anew in each iteration, in front of the `if` that ends it and of nothing
 /// that changes, out of it: it is computed at least once.
 fn hoist(module: &Module, kernel: &Kernel, body: &mut Region, out: &mut Vec<Inst>) {
     let Some(end) = body

@@ -57,7 +57,7 @@ pub(crate) enum Target {
     /// A `switch`, by `break`.
     Switch,
     /// The body of a loop, by `continue`.
-    Round,
+    Iteration,
     /// A loop, by `break`, with what it carries; and the jumps further out that leave it.
     Loop {
         carried: Vec<Slot>,

@@ -489,7 +489,7 @@ impl<'a> Walk<'a> {
         break_if: Option<Handle<Expression>>,
         flow: Node,
     ) -> (Node, Ends) {
-        let round = self.graph.node(&[flow]);
+        let iteration = self.graph.node(&[flow]);
         let before = self.variables.clone();
         let held: Variables = before.iter().map(|n| self.graph.node(&[*n])).collect();
         self.variables.clone_from(&held);
@@ -497,7 +497,7 @@ impl<'a> Walk<'a> {
             is_loop: true,
             ..Exits::default()
         });
-        let (after_body, mut ends) = self.block(body, round);
+        let (after_body, mut ends) = self.block(body, iteration);
         let goes_round = ends.has(Ends::NEXT.or(Ends::CONTINUE));
         if goes_round {
             let last = self.exits.len() - 1;
@@ -513,7 +513,7 @@ impl<'a> Walk<'a> {
                 self.exits[last].breaks.push(state);
                 ends = ends.or(Ends::BREAK);
             }
-            self.graph.edge(round, after);
+            self.graph.edge(iteration, after);
             for (held, now) in held.iter().zip(&self.variables) {
                 self.graph.edge(*held, *now);
             }
@@ -529,7 +529,7 @@ impl<'a> Walk<'a> {
         }
         let after = match (returns, goes_round) {
             (false, _) => flow,
-            (true, true) => round,
+            (true, true) => iteration,
             (true, false) => after_body,
         };
         (after, all)

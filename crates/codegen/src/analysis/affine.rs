@@ -1,4 +1,4 @@
-//! Affine indices: an integer as a sum of products of where a thread stands, of the rounds of loops, and of
+//! Affine indices: an integer as a sum of products of where a thread stands, of the iterations of loops, and of
 //! values that are not looked into.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!
 //! - Seen through: `add`, `sub`, `neg`, `mul` and `shl`, of constants or not; `or` and `xor` of numbers without
 //!   common bits; quotients and right shifts that leave no remainder; conversions between integers; a `for`'s
-//!   index, which is `lower + step * round`; positions and sizes.
+//!   index, which is `lower + step * iteration`; positions and sizes.
 //! - Seen through only where ranges show that it changes nothing or which operand it picks: `and` with a mask,
 //!   `rem`, `min`, `max`, `clamp`; and a `select` of two equal sums.
 //! - Everything else is a symbol of its own ([`Symbol::Value`]): other `min`, `max`, `select`, `rem` and quotients,
@@ -50,8 +50,8 @@ pub enum Symbol {
     Size(Dim),
     /// What another query of a place or a size gives, of a dimension or of all.
     Query(Op, Option<Dim>),
-    /// How many rounds the `for` with this index made before.
-    Round(Value),
+    /// How many iterations the `for` with this index made before.
+    Iteration(Value),
     /// Two to this, which is taken modulo this width: what a shift multiplies by.
     Power(Value, u32),
     /// A value that is not looked into.
@@ -339,7 +339,7 @@ impl<'k> Affine<'k> {
     }
 
     /// Whether all that a sum is computed from is the `same`, where `same` is asked of positions, sizes and
-    /// rounds, and of values that are not a result of an operation: parameters, loads, what loops carry. Operations
+    /// iterations, and of values that are not a result of an operation: parameters, loads, what loops carry. Operations
     /// between lanes are the same nowhere.
     pub fn depends_only_on(
         &self,
@@ -371,7 +371,7 @@ impl<'k> Affine<'k> {
             | Symbol::Threadgroup(_)
             | Symbol::Size(_)
             | Symbol::Query(..)
-            | Symbol::Round(_) => return same(symbol),
+            | Symbol::Iteration(_) => return same(symbol),
         };
         if let Some(known) = seen.get(&value) {
             return *known;
@@ -439,11 +439,11 @@ impl<'k> Walk<'_, 'k> {
         }
     }
 
-    /// `lower + step * round`, which never wraps.
+    /// `lower + step * iteration`, which never wraps.
     fn index(&self, index: Value, lower: Value, step: Value) -> Option<Form> {
         let [lower, step] = [lower, step].map(|v| self.of(v));
-        let round = Sum::of(Product::of(Symbol::Round(index)));
-        let sum = lower.sum.clone().plus(&step.sum.times(&round)?, 1);
+        let iteration = Sum::of(Product::of(Symbol::Iteration(index)));
+        let sum = lower.sum.clone().plus(&step.sum.times(&iteration)?, 1);
         Some(computed(&[&lower, &step], sum, self.width(index), true))
     }
 

@@ -256,7 +256,7 @@ pub fn is_same_along(kernel: &Kernel, affine: &Affine<'_>, sum: &Sum<Product>, a
             let mut params = kernel.params.iter();
             params.any(|param| param.kind == ParamKind::Scalar { value })
         }
-        Symbol::Threadgroup(_) | Symbol::Size(_) | Symbol::Round(_) | Symbol::Power(..) => true,
+        Symbol::Threadgroup(_) | Symbol::Size(_) | Symbol::Iteration(_) | Symbol::Power(..) => true,
     };
     affine.depends_only_on(sum, &mut same)
 }

@@ -223,10 +223,10 @@ impl<'a> Walk<'a> {
                     })
                 });
                 self.set(body.params[0], index);
-                self.rounds(inst, init, body);
+                self.iterations(inst, init, body);
                 self.hand_on(self.classes.is_masked(inst), &inst.results, inst.carried());
             }
-            InstKind::Loop { init, body } => self.rounds(inst, init, body),
+            InstKind::Loop { init, body } => self.iterations(inst, init, body),
             InstKind::Break(values) => self.leave(values, |inst| &inst.results),
             InstKind::Continue(values) => self.leave(values, Inst::carried),
             // What a yield hands on, the instruction around it says.
@@ -239,8 +239,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The rounds of a loop, which begins with the values `init`.
-    fn rounds(&mut self, inst: &'a Inst, init: &[Value], body: &'a Region) {
+    /// The iterations of a loop, which begins with the values `init`.
+    fn iterations(&mut self, inst: &'a Inst, init: &[Value], body: &'a Region) {
         let mixed = self.classes.is_masked(inst);
         self.hand_on(mixed, inst.carried(), init);
         self.loops.push(inst);

@@ -186,7 +186,7 @@ impl Classes {
         self.values[value.0 as usize]
     }
 
-    /// Whether the threads of a chunk may take different numbers of rounds of a loop. The loop must be
+    /// Whether the threads of a chunk may take different numbers of iterations of a loop. The loop must be
     /// one of the kernel that was asked about, not of a copy.
     pub fn is_masked(&self, inst: &Inst) -> bool {
         self.masked.contains(&std::ptr::from_ref(inst))
@@ -318,7 +318,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Gives values further names, lane by lane if they are `mixed`: if lanes may have them from
-    /// different rounds.
+    /// different iterations.
     fn hand_on(&mut self, mixed: bool, to: &[Value], values: &[Value]) {
         for (to, value) in to.iter().zip(values) {
             let class = if mixed {
@@ -368,7 +368,7 @@ impl<'a> Walk<'a> {
                 init,
                 body,
             } => self.counted(inst, [*lower, *upper, *step], init, body),
-            InstKind::Loop { init, body } => self.rounds(inst, init, body),
+            InstKind::Loop { init, body } => self.iterations(inst, init, body),
             InstKind::Break(values) => self.leave(values, |inst| &inst.results),
             InstKind::Continue(values) => self.leave(values, Inst::carried),
             InstKind::Return => {
@@ -411,7 +411,7 @@ impl<'a> Walk<'a> {
         let [lower, _, step] = bounds;
         let index = self.index(lower, step);
         self.set(body.params[0], index);
-        self.rounds(inst, init, body);
+        self.iterations(inst, init, body);
         self.hand_on(self.is_masked(inst), &inst.results, inst.carried());
     }
 
@@ -434,8 +434,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The rounds of a loop, which begins with the values `init`.
-    fn rounds(&mut self, inst: &'a Inst, init: &[Value], body: &'a Region) {
+    /// The iterations of a loop, which begins with the values `init`.
+    fn iterations(&mut self, inst: &'a Inst, init: &[Value], body: &'a Region) {
         self.hand_on(false, inst.carried(), init);
         let masked = self.is_masked(inst);
         self.divergence += u32::from(masked);

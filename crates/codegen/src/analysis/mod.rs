@@ -3,7 +3,7 @@
 //!
 //! | module | says |
 //! |---|---|
-//! | [`affine`] | what each integer is a sum of: positions, rounds of loops, other values |
+//! | [`affine`] | what each integer is a sum of: positions, iterations of loops, other values |
 //! | [`blocks`] | which loads of a thread lie side by side and can be made together |
 //! | [`ranges`] | the interval in which each integer lies |
 //! | [`floats`] | the interval in which each float lies unless it is NaN |

@@ -10,7 +10,7 @@
 //! larger of the two had better stay: with y first, columns of the right matrix stay in the cache while
 //! rows of the left stream by, which lie side by side. That makes a naive product of 1040 by 1040 on one
 //! thread of an AMD EPYC 6 % faster than x first does. Where threads wait for each other in those loops and both
-//! are as large, rows stay: there what comes next of the columns is asked for a round ahead. A product of
+//! are as large, rows stay: there what comes next of the columns is asked for an iteration ahead. A product of
 //! 1024 by 1024 in tiles of 16 by 16 takes a fifth less time so on one thread of an AMD EPYC 9005.
 //!
 //! For each index the walk finds how far it moves from one threadgroup to the next in x and in y: not at
@@ -136,7 +136,7 @@ struct Walk<'a> {
     nearer_in_y: u32,
     /// How many loops are around.
     depth: u32,
-    /// Elements that threadgroups read in a round of loops' loads, where those along y or along x read the
+    /// Elements that threadgroups read in an iteration of loops' loads, where those along y or along x read the
     /// same: in the two arms of each condition. What stands under none is in its first arm.
     reads: HashMap<Option<Value>, [[u64; 2]; 2]>,
     /// The first condition in the loops around, and which of its arms this is.
@@ -185,11 +185,13 @@ impl<'a> Walk<'a> {
         Some([x?, y?])
     }
 
-    /// Whether a sum is the same in each threadgroup, for threads in the same place and in the same rounds.
+    /// Whether a sum is the same in each threadgroup, for threads in the same place and in the same iterations.
     fn stays(&self, sum: &Sum<Product>) -> bool {
         self.affine
             .depends_only_on(sum, &mut |symbol| match symbol {
-                Symbol::Thread(_) | Symbol::Size(_) | Symbol::Query(..) | Symbol::Round(_) => true,
+                Symbol::Thread(_) | Symbol::Size(_) | Symbol::Query(..) | Symbol::Iteration(_) => {
+                    true
+                }
                 Symbol::Threadgroup(dim) => dim == Dim::Z,
                 Symbol::Power(..) => false,
                 Symbol::Value(value) => {
@@ -226,7 +228,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What threadgroups along y and along x share in a round. A thread takes one arm of a condition, in
+    /// What threadgroups along y and along x share in an iteration. A thread takes one arm of a condition, in
     /// whatever many places it is asked, so the larger counts.
     fn shared(&self) -> [u64; 2] {
         let of = |side: usize| {

@@ -4,8 +4,9 @@
 //! bounds of every `for`. Arithmetic wraps (A1), so a sum that may leave its type has the type's whole
 //! range. Inside an `if` a comparison of a value with another bounds it (`guards`).
 //!
-//! What a loop carries lies where it began and where a round leads from there, if a further round leads nowhere else:
-//! that is so of numbers that take turns, such as which of two buffers is read, and not of those that count.
+//! What a loop carries lies where it began and where an iteration leads from there, if a further iteration leads
+//! nowhere else: that is so of numbers that take turns, such as which of two buffers is read, and not of those that
+//! count.
 //!
 //! What a range shows holds for every thread of every dispatch that fits [`Known`].
 
@@ -244,8 +245,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The rounds of a loop, with where what it carries lies.
-    fn rounds(&mut self, inst: &Inst, init: &[Value], body: &Region) {
+    /// The iterations of a loop, with where what it carries lies.
+    fn iterations(&mut self, inst: &Inst, init: &[Value], body: &Region) {
         let carried = inst.carried();
         let is_integer = |v: &Value| of_type(self.kernel.ty(*v)).is_some();
         let next = yielded(body).filter(|_| {
@@ -260,7 +261,7 @@ impl Walk<'_> {
         };
         let mut found: Vec<Option<Range>> = init.iter().map(|v| self.of(*v)).collect();
         self.tried += 1;
-        // Where it began, where a round leads, and anywhere where one more leads somewhere else.
+        // Where it began, where an iteration leads, and anywhere where one more leads somewhere else.
         for last in [false, true, true] {
             for (param, range) in carried.iter().zip(&found) {
                 self.values[param.0 as usize] = *range;
@@ -334,9 +335,9 @@ impl Walk<'_> {
                     };
                     self.set(*index, range);
                 }
-                self.rounds(inst, init, body);
+                self.iterations(inst, init, body);
             }
-            InstKind::Loop { init, body } => self.rounds(inst, init, body),
+            InstKind::Loop { init, body } => self.iterations(inst, init, body),
             _anywhere_in_its_type => {}
         }
     }
@@ -467,8 +468,8 @@ impl Walk<'_> {
     }
 }
 
-/// The last index that a loop reaches which goes up in steps and stops in front of `upper`; that of its first round if
-/// there is no other.
+/// The last index that a loop reaches which goes up in steps and stops in front of `upper`; that of its first iteration
+/// if there is no other.
 fn last_of_steps(lower: Range, upper: i128, step: Range) -> i128 {
     let last = (upper - 1).max(lower.0);
     if lower.0 == lower.1 && step.0 == step.1 {

@@ -5,7 +5,7 @@
 //! completely. So a buffer streams if
 //! - the kernel accesses it by one store alone, or by stores to different rows of memory: what a kernel reads too is in
 //!   the caches already, and a second store nearby may write the same lines again;
-//! - the store's index follows every loop around it, so that no round writes what another wrote.
+//! - the store's index follows every loop around it, so that no iteration writes what another wrote.
 //!
 //! Such stores are ordered weakly: other threads of the machine may see them after later plain ones of the
 //! same thread, until a fence. A device that fences before it says that a part of the dispatch is done keeps

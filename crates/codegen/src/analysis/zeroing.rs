@@ -3,7 +3,7 @@
 //! observe").
 //!
 //! The walk computes indices and conditions for every thread of a threadgroup at once, as far as they
-//! follow from where a thread stands, constants and the rounds of short loops. It keeps two sets of
+//! follow from where a thread stands, constants and the iterations of short loops. It keeps two sets of
 //! elements: those that were written before the last barrier of the threadgroup, and those written since,
 //! with a thread that wrote each. A read is fine if every element that it may touch is in the first set,
 //! or in the second by the same thread. What a branch or loop leaves counts afterwards only if it is
@@ -11,7 +11,7 @@
 //!
 //! Two facts make this sound. A barrier is reached by all threads of the threadgroup (X4), so each of
 //! them has run what stands before it in the same region and in those around. And both sets only grow,
-//! so the first round of a loop is the one that sees least.
+//! so the first iteration of a loop is the one that sees least.
 //!
 //! Deliberately absent: threadgroups at an edge of the grid, which have fewer threads, so that less is
 //! written; writes through copies and simdgroup matrices, which count for nothing.
@@ -96,8 +96,8 @@ const BUDGET: usize = 1 << 18;
 const CHEAP: usize = 16;
 /// Elements of an object that are followed.
 const MAX_ELEMENTS: u64 = 1 << 16;
-/// The most rounds of a loop that are followed one by one.
-const MAX_ROUNDS: i128 = 256;
+/// The most iterations of a loop that are followed one by one.
+const MAX_ITERATIONS: i128 = 256;
 
 /// The threadgroup memory of a kernel, with its lengths in elements.
 fn objects(module: &Module, kernel: &Kernel, lengths: &[u64]) -> Vec<(Memory, u64)> {
@@ -272,7 +272,7 @@ impl Walk<'_> {
                 self.forget(&inst.results);
             }
             InstKind::Loop { body, .. } => {
-                self.unknown_rounds(body);
+                self.unknown_iterations(body);
                 self.forget(&inst.results);
             }
             other => {
@@ -411,16 +411,17 @@ impl Walk<'_> {
 
     fn for_(&mut self, bounds: (Value, Value, Value), body: &Region, mask: &Mask) {
         let index = body.params[0];
-        let rounds = self.rounds(bounds);
-        let (Some(rounds), Some(scalar), false) = (rounds, self.scalar(index), body.exits().any())
+        let iterations = self.iterations(bounds);
+        let (Some(iterations), Some(scalar), false) =
+            (iterations, self.scalar(index), body.exits().any())
         else {
-            self.unknown_rounds(body);
+            self.unknown_iterations(body);
             return;
         };
-        for at in rounds {
+        for at in iterations {
             if !self.afford(self.threads) {
-                // One walk stands for all rounds that are left.
-                self.unknown_rounds(body);
+                // One walk stands for all iterations that are left.
+                self.unknown_iterations(body);
                 return;
             }
             self.forget(&body.params);
@@ -431,8 +432,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The index of each round, if there are few and they are the same for every thread.
-    fn rounds(&self, (lower, upper, step): (Value, Value, Value)) -> Option<Vec<i128>> {
+    /// The index of each iteration, if there are few and they are the same for every thread.
+    fn iterations(&self, (lower, upper, step): (Value, Value, Value)) -> Option<Vec<i128>> {
         let lower = self.constant(lower)?;
         let upper = self.constant(upper)?;
         let step = self.constant(step)?;
@@ -446,10 +447,10 @@ impl Walk<'_> {
         } else {
             0
         };
-        (count <= MAX_ROUNDS).then(|| (0..count).map(|i| lower + i * step).collect())
+        (count <= MAX_ITERATIONS).then(|| (0..count).map(|i| lower + i * step).collect())
     }
 
-    fn unknown_rounds(&mut self, body: &Region) {
+    fn unknown_iterations(&mut self, body: &Region) {
         self.forget(&body.params);
         self.perhaps(body);
     }

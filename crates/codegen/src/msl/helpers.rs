@@ -132,7 +132,7 @@ static inline {ty} {name}(float x) {{
     /// An integer of 32 or 64 bits rounded once: first to 24 bits that keep whether anything was lost.
     pub(super) fn bfloat_of_integer(&mut self, from: Scalar) -> &'static str {
         self.add("bfloat of ulong", || {
-            "// Rounds once: a lowest bit of 1 stands for all that the float could not hold.
+            "// Iterations once: a lowest bit of 1 stands for all that the float could not hold.
 static inline bfloat invar_bfloat_of(ulong x) {
     const uint shift = x < 16777216ul ? 0u : 40u - uint(clz(x));
     const ulong kept = x >> shift;
@@ -171,7 +171,7 @@ static inline bfloat invar_bfloat_of(ulong x) {
     /// `a * b + c` of bfloats. The product is a float exactly unless it is below float's normal numbers.
     pub(super) fn bfloat_fma(&mut self) -> &'static str {
         self.add("bfloat fma", || {
-            "// Rounds once: the float sum is made odd where it is not exact.
+            "// Iterations once: the float sum is made odd where it is not exact.
 static inline bfloat invar_fma(bfloat a, bfloat b, bfloat c) {
     const float product = float(a) * float(b);
     const float sum = product + float(c);
@@ -187,12 +187,12 @@ static inline bfloat invar_fma(bfloat a, bfloat b, bfloat c) {
         "invar_fma"
     }
 
-    /// The rounds of a `for` over indices of type `s`, as mathematical integers.
-    pub(super) fn rounds(&mut self, s: Scalar, step: Scalar) -> &'static str {
+    /// The iterations of a `for` over indices of type `s`, as mathematical integers.
+    pub(super) fn iterations(&mut self, s: Scalar, step: Scalar) -> &'static str {
         let ty = types::scalar(s);
         let step_type = types::scalar(step);
         let wide = if s.bits() == 64 { "ulong" } else { "uint" };
-        self.add(&format!("rounds {ty} {step_type}"), || {
+        self.add(&format!("iterations {ty} {step_type}"), || {
             let as_wide = |name: &str, ty: &str| {
                 if ty == wide {
                     name.to_string()
@@ -203,8 +203,8 @@ static inline bfloat invar_fma(bfloat a, bfloat b, bfloat c) {
             let (lower, upper) = (as_wide("lower", ty), as_wide("upper", ty));
             let by = as_wide("step", step_type);
             let mut text = format!(
-                "// How many rounds it takes from `lower` by `step` to `upper`.
-static inline {wide} invar_rounds({ty} lower, {ty} upper, {step_type} step) {{
+                "// How many iterations it takes from `lower` by `step` to `upper`.
+static inline {wide} invar_iterations({ty} lower, {ty} upper, {step_type} step) {{
     if (step > 0 && lower < upper) return ({upper} - {lower} - 1) / {by} + 1;
 "
             );
@@ -217,6 +217,6 @@ static inline {wide} invar_rounds({ty} lower, {ty} upper, {step_type} step) {{
             text.push_str("    return 0;\n}");
             text
         });
-        "invar_rounds"
+        "invar_iterations"
     }
 }

@@ -809,7 +809,7 @@ impl<'a> Writer<'a> {
         self.line("}");
     }
 
-    /// A `for`: as C writes it where no sum can wrap, else by counting its rounds.
+    /// A `for`: as C writes it where no sum can wrap, else by counting its iterations.
     fn for_loop(
         &mut self,
         inst: &Inst,
@@ -836,17 +836,17 @@ impl<'a> Writer<'a> {
             self.line("}");
         } else {
             let wide = if scalar.bits() == 64 { "ulong" } else { "uint" };
-            let rounds = self.helpers.rounds(
+            let iterations = self.helpers.iterations(
                 scalar,
                 match self.ty(step) {
                     Type::Scalar(s) => s,
                     _ => scalar,
                 },
             );
-            let count = self.names.unique("rounds");
+            let count = self.names.unique("iterations");
             let round = self.names.unique("round");
             self.line(&format!(
-                "const {wide} {count} = {rounds}({from}, {to}, {by});"
+                "const {wide} {count} = {iterations}({from}, {to}, {by});"
             ));
             self.line(&format!(
                 "for ({wide} {round} = 0; {round} < {count}; ++{round}) {{"

@@ -18,7 +18,7 @@
 //! threadgroups that are left over, or not full in x, with the old kernel. One from [`coarsen_threads`]
 //! has as many threadgroups, and runs full ones only.
 //!
-//! Deliberately absent: kernels with loops whose rounds differ, or that ask for the size of the grid;
+//! Deliberately absent: kernels with loops whose iterations differ, or that ask for the size of the grid;
 //! exchanges between lanes.
 
 use std::collections::HashMap;

@@ -10,9 +10,9 @@
 //! that knows loops knows more of a `for`. Where nobody asks for the counter's last value the index takes its place;
 //! else `induction` writes it in terms of the index.
 //!
-//! The two end in the same round if the counter comes to its end without wrapping around (A1). Steps of one meet every
-//! number on the way, the end included. Others may pass it by: they are taken where the end is a constant and the type
-//! has a number for what lies one step behind the last one in front of it. Where only the dispatch says so
+//! The two end in the same iteration if the counter comes to its end without wrapping around (A1). Steps of one meet
+//! every number on the way, the end included. Others may pass it by: they are taken where the end is a constant and the
+//! type has a number for what lies one step behind the last one in front of it. Where only the dispatch says so
 //! ([`Wrapping::IsAsked`]), the kernel asks it, and has both:
 //!
 //! ```text
@@ -92,8 +92,8 @@ struct Find<'a> {
     values: Vec<ValueInfo>,
 }
 
-/// A round of a loop with one way out, at a condition of which one side breaks and the other goes on.
-struct Round<'r> {
+/// An iteration of a loop with one way out, at a condition of which one side breaks and the other goes on.
+struct Iteration<'r> {
     /// What stands in front of the test.
     front: &'r [Inst],
     condition: Value,
@@ -101,12 +101,12 @@ struct Round<'r> {
     continues: bool,
     /// What the loop gives at its end.
     given: &'r [Value],
-    /// What stands behind the test, up to what the next round gets.
+    /// What stands behind the test, up to what the next iteration gets.
     rest: &'r [Inst],
     next: &'r [Value],
 }
 
-/// What a round adds to the counter.
+/// What an iteration adds to the counter.
 #[derive(Clone, Copy)]
 enum Step {
     /// Never 0; negative ones go down.
@@ -120,7 +120,7 @@ struct Count {
     slot: usize,
     upper: Value,
     step: Step,
-    /// Whether the end itself has a round.
+    /// Whether the end itself has an iteration.
     is_closed: bool,
     /// Whether it might wrap around.
     may_wrap: bool,
@@ -155,31 +155,35 @@ impl Find<'_> {
     }
 
     fn count(&self, init: &[Value], body: &Region) -> Option<Count> {
-        let round = round(body)?;
-        let exits = round.rest.iter().map(Inst::exits);
+        let iteration = iteration(body)?;
+        let exits = iteration.rest.iter().map(Inst::exits);
         let mut others = exits.filter(|exits| exits.continues || exits.breaks);
-        if others.next().is_some() || !round.front.iter().all(|inst| self.is_value(inst)) {
+        if others.next().is_some() || !iteration.front.iter().all(|inst| self.is_value(inst)) {
             return None;
         }
-        let mut own = round.front.iter().flat_map(|i| &i.results);
+        let mut own = iteration.front.iter().flat_map(|i| &i.results);
         let given_from_outside = |v: &Value| body.params.contains(v) || !own.any(|own| own == v);
-        if !round.given.iter().all(given_from_outside) {
+        if !iteration.given.iter().all(given_from_outside) {
             return None;
         }
-        let mut front = round.front.iter();
-        let comparison = front.find(|i| i.results[..] == [round.condition])?;
+        let mut front = iteration.front.iter();
+        let comparison = front.find(|i| i.results[..] == [iteration.condition])?;
         let (op, _, &[a, b]) = comparison.kind.as_op()? else {
             return None;
         };
         // So that the loop goes on where `counter op upper`.
-        let op = if round.continues { op } else { opposite(op)? };
+        let op = if iteration.continues {
+            op
+        } else {
+            opposite(op)?
+        };
         let (op, counter, upper) = if body.params.contains(&a) {
             (op, a, b)
         } else {
             (mirrored(op)?, b, a)
         };
         let slot = body.params.iter().position(|param| *param == counter)?;
-        let step = self.step(&round, counter, round.next[slot])?;
+        let step = self.step(&iteration, counter, iteration.next[slot])?;
         let Type::Scalar(scalar) = self.values[counter.0 as usize].ty else {
             return None;
         };
@@ -205,8 +209,8 @@ impl Find<'_> {
             step,
             is_closed,
             may_wrap: !stays,
-            given: round.given.to_vec(),
-            first: self.first(&round, &body.params, wanted)?,
+            given: iteration.given.to_vec(),
+            first: self.first(&iteration, &body.params, wanted)?,
         })
     }
 
@@ -225,9 +229,9 @@ impl Find<'_> {
             && !has_arrays(body)
     }
 
-    /// What a round adds to the counter.
-    fn step(&self, round: &Round, counter: Value, next: Value) -> Option<Step> {
-        let mut insts = round.front.iter().chain(round.rest);
+    /// What an iteration adds to the counter.
+    fn step(&self, iteration: &Iteration, counter: Value, next: Value) -> Option<Step> {
+        let mut insts = iteration.front.iter().chain(iteration.rest);
         let sum = insts.find(|i| i.results[..] == [next])?;
         let (op, _, &[a, b]) = sum.kind.as_op()? else {
             return None;
@@ -251,7 +255,7 @@ impl Find<'_> {
         }
     }
 
-    /// Whether an instruction may be left out in the round that leaves.
+    /// Whether an instruction may be left out in the iteration that leaves.
     fn is_value(&self, inst: &Inst) -> bool {
         let computes = |op: Op| matches!(op.row().meaning, Meaning::Eval(_) | Meaning::Query);
         inst.kind.is_constant()
@@ -259,13 +263,18 @@ impl Find<'_> {
             || inst.kind.is_pure(self.module, self.kernel)
     }
 
-    /// The instructions of a round that compute some values from what is outside of the loop, in order; none if they
-    /// need anything of the loop, or a load that a loop of no rounds would not make.
-    fn first(&self, round: &Round, params: &[Value], wanted: Vec<Value>) -> Option<Vec<Inst>> {
+    /// The instructions of an iteration that compute some values from what is outside of the loop, in order; none if
+    /// they need anything of the loop, or a load that a loop of no iterations would not make.
+    fn first(
+        &self,
+        iteration: &Iteration,
+        params: &[Value],
+        wanted: Vec<Value>,
+    ) -> Option<Vec<Inst>> {
         let mut wanted: HashSet<Value> = wanted.into_iter().collect();
         let mut all = Vec::new();
-        for (inst, in_front) in (round.rest.iter().rev().map(|i| (i, false)))
-            .chain(round.front.iter().rev().map(|i| (i, true)))
+        for (inst, in_front) in (iteration.rest.iter().rev().map(|i| (i, false)))
+            .chain(iteration.front.iter().rev().map(|i| (i, true)))
         {
             if !inst.results.iter().any(|result| wanted.contains(result)) {
                 continue;
@@ -560,8 +569,8 @@ fn does_not_wrap(op: Op, by: i128, end: Option<i128>, range: (i128, i128)) -> Op
     }
 }
 
-/// The round of a loop's body, if it has one way out, whose test is in the body itself.
-fn round(body: &Region) -> Option<Round<'_>> {
+/// The iteration of a loop's body, if it has one way out, whose test is in the body itself.
+fn iteration(body: &Region) -> Option<Iteration<'_>> {
     let at = body.insts.iter().position(|inst| inst.exits().any())?;
     let test = &body.insts[at];
     let InstKind::If {
@@ -581,7 +590,7 @@ fn round(body: &Region) -> Option<Round<'_>> {
             && let [only] = &other.insts[..]
             && let InstKind::Break(given) = &only.kind
         {
-            return Some(Round {
+            return Some(Iteration {
                 front,
                 condition: *condition,
                 continues,
@@ -596,7 +605,7 @@ fn round(body: &Region) -> Option<Round<'_>> {
             && let Some((last, rest)) = side.insts.split_last()
             && let InstKind::Continue(next) = &last.kind
         {
-            return Some(Round {
+            return Some(Iteration {
                 front,
                 condition: *condition,
                 continues,
@@ -609,7 +618,7 @@ fn round(body: &Region) -> Option<Round<'_>> {
     None
 }
 
-/// A body that has a [`Round`], without its test.
+/// A body that has a [`Iteration`], without its test.
 fn straight(mut body: Region) -> Region {
     let at = body.insts.iter().position(|inst| inst.exits().any());
     let mut rest = body.insts.split_off(at.expect("it has a way out"));

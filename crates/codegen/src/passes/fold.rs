@@ -3,7 +3,7 @@
 //! The evaluators of the op table compute, which are correctly rounded: what is folded has the bits
 //! that a device would have had. Identities are of integers, and of what is the same bits for floats
 //! too (`select` of two equal values, `cast` to the same type). An `if` on a constant becomes the side
-//! that is taken; a `for` without rounds becomes its first values.
+//! that is taken; a `for` without iterations becomes its first values.
 
 use std::collections::HashMap;
 

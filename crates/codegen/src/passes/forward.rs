@@ -16,7 +16,7 @@
 //! there are threads, and is better kept together.
 //!
 //! An element that no thread stored is not forwarded: a threadgroup at an edge of the grid goes the old
-//! way, and so does a round whose last load would be out of bounds, which targets are slow at. Both is one
+//! way, and so does an iteration whose last load would be out of bounds, which targets are slow at. Both is one
 //! condition that is the same for the threadgroup, and where it holds nothing is stored.
 //!
 //! Barriers stay. Deliberately absent: arrays that are stored to in several places, and a second array of
@@ -341,7 +341,7 @@ impl<'k> Look<'k> {
                 op.row().uniformity,
                 ResultUniformity::Over(scope) if scope >= Scope::Threadgroup
             ),
-            Symbol::Round(value) | Symbol::Power(value, _) => self.is_uniform(value),
+            Symbol::Iteration(value) | Symbol::Power(value, _) => self.is_uniform(value),
             Symbol::Value(value) => match seen.get(&value) {
                 Some([along_x, _]) => !along_x,
                 None => self.is_uniform(value),

@@ -1,8 +1,9 @@
-//! Induction variables: what a `for` carries and grows by the same in every round is computed from the loop's index.
+//! Induction variables: what a `for` carries and grows by the same in every iteration is computed from the loop's
+//! index.
 //!
 //! ```text
-//! carried value in a round = first + round * growth,    round = |index - lower| / |step|
-//! value at the loop's end  = first + rounds * growth,   rounds = |upper - lower|, for steps of 1 and -1
+//! carried value in an iteration = first + iteration * growth,    iteration = |index - lower| / |step|
+//! value at the loop's end  = first + iterations * growth,   iterations = |upper - lower|, for steps of 1 and -1
 //! ```
 //!
 //! This is for kernels that move a pointer or an index along (`p += n`) instead of multiplying, in any loop and
@@ -12,7 +13,7 @@
 //!
 //! What it grows by must be the same for all threads: a product in place of a sum costs nothing then.
 //!
-//! Deliberately absent: floats, whose sums are not products; rounds that end by `continue`, which may hand on
+//! Deliberately absent: floats, whose sums are not products; iterations that end by `continue`, which may hand on
 //! anything.
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +28,7 @@ use super::common::{
     yielded,
 };
 
-/// Sums of a round that are followed from the value that it hands on to the one that it got.
+/// Sums of an iteration that are followed from the value that it hands on to the one that it got.
 const MOST_SUMS: usize = 64;
 
 pub(super) fn run(kernel: &mut Kernel) {
@@ -94,7 +95,7 @@ struct Find {
     constants: HashMap<Value, Const>,
     /// Values that something uses.
     used: HashSet<Value>,
-    /// The same for all threads of a dispatch, and in every round.
+    /// The same for all threads of a dispatch, and in every iteration.
     steady: HashSet<Value>,
     /// What stands for results of loops.
     map: Map,
@@ -173,15 +174,15 @@ impl Find {
                 continue;
             }
             let growth = self.growth(body, param, &sums, span, out);
-            let rounds = self.round(&count, param, growth, span, &mut front);
-            let now = self.grown(first, rounds, span, &mut front);
+            let iterations = self.iteration(&count, param, growth, span, &mut front);
+            let now = self.grown(first, iterations, span, &mut front);
             grown.insert(param, now);
             let result = inst.results[slot];
             if !leaves && self.used.contains(&result) {
-                let Some(rounds) = self.rounds(&count, param, span, out) else {
+                let Some(iterations) = self.iterations(&count, param, span, out) else {
                     continue;
                 };
-                let last = self.grown(first, (rounds, Some(growth)), span, out);
+                let last = self.grown(first, (iterations, Some(growth)), span, out);
                 self.map.insert(result, last);
             }
             if !leaves {
@@ -203,7 +204,7 @@ impl Find {
         body.insts = front;
     }
 
-    /// What a round adds to a value (or takes from it, where `false`) before it hands it on.
+    /// What an iteration adds to a value (or takes from it, where `false`) before it hands it on.
     fn sums(&self, body: &Region, param: Value, next: Value) -> Option<Vec<(Value, bool)>> {
         let mut at = next;
         let mut found = Vec::new();
@@ -240,7 +241,7 @@ impl Find {
         )
     }
 
-    /// The sum of what a round adds, in front of the loop.
+    /// The sum of what an iteration adds, in front of the loop.
     fn growth(
         &mut self,
         body: &Region,
@@ -287,11 +288,11 @@ impl Find {
                 (Some(sum), false) => self.op(Op::Sub, ty, &[sum, value], span, out),
             });
         }
-        total.expect("a round adds something")
+        total.expect("an iteration adds something")
     }
 
-    /// How many rounds were made before this one, as a number of the value's type, and what to multiply it by.
-    fn round(
+    /// How many iterations were made before this one, as a number of the value's type, and what to multiply it by.
+    fn iteration(
         &mut self,
         count: &Count,
         param: Value,
@@ -320,18 +321,18 @@ impl Find {
             let factor = self.number(to, bits, span, front);
             return (self.cast(distance, to, span, front), Some(factor));
         }
-        let round = if by == 1 {
+        let iteration = if by == 1 {
             distance
         } else {
             let scalar = unsigned(count.scalar);
             let by = self.number(scalar, by as u64, span, front);
             self.op(Op::Div, Type::Scalar(scalar), &[distance, by], span, front)
         };
-        (self.cast(round, to, span, front), Some(growth))
+        (self.cast(iteration, to, span, front), Some(growth))
     }
 
-    /// How many rounds a loop makes that nothing leaves, as a number of the value's type.
-    fn rounds(
+    /// How many iterations a loop makes that nothing leaves, as a number of the value's type.
+    fn iterations(
         &mut self,
         count: &Count,
         param: Value,
@@ -356,19 +357,19 @@ impl Find {
         Some(self.cast(distance, to, span, out))
     }
 
-    /// `first + rounds * growth`.
+    /// `first + iterations * growth`.
     fn grown(
         &mut self,
         first: Value,
-        (rounds, growth): (Value, Option<Value>),
+        (iterations, growth): (Value, Option<Value>),
         span: Span,
         out: &mut Vec<Inst>,
     ) -> Value {
         let ty = self.values[first.0 as usize].ty;
         let growth = growth.filter(|growth| self.integer(*growth) != Some(1));
         let by = match growth {
-            Some(growth) => self.op(Op::Mul, ty, &[rounds, growth], span, out),
-            None => rounds,
+            Some(growth) => self.op(Op::Mul, ty, &[iterations, growth], span, out),
+            None => iterations,
         };
         self.op(Op::Add, ty, &[first, by], span, out)
     }

@@ -11,8 +11,8 @@
 //! changes an index along another axis than the lanes' is the same for them, and stays.
 //!
 //! A *border* is an operation on `x + r`, where `x` is the thread's position in the grid along the lanes and `r` is
-//! the same for all of a dispatch, or grows with the rounds of loops whose bounds are. The mathematical `x + r` must
-//! lie between two limits, which lie in the type: then nothing wrapped (A1), and the operation gives
+//! the same for all of a dispatch, or grows with the iterations of loops whose bounds are. The mathematical `x + r`
+//! must lie between two limits, which lie in the type: then nothing wrapped (A1), and the operation gives
 //!
 //! ```text
 //! min, max                    x + r              up to the limit; from it on
@@ -91,7 +91,7 @@ enum Term {
     Extent(Value),
 }
 
-/// `x + r`, or that of another axis: the least and the greatest `r` of all rounds.
+/// `x + r`, or that of another axis: the least and the greatest `r` of all iterations.
 struct Line {
     dim: Dim,
     least: Sum<Term>,
@@ -431,7 +431,7 @@ impl<'a> Look<'a> {
             Symbol::Threadgroup(_)
             | Symbol::Size(_)
             | Symbol::Query(..)
-            | Symbol::Round(_)
+            | Symbol::Iteration(_)
             | Symbol::Power(..) => true,
         };
         affine.depends_only_on(&rest, &mut same)
@@ -489,7 +489,7 @@ impl<'a> Look<'a> {
                     least = least.plus(&own, *factor);
                     most = most.plus(&own, *factor);
                 }
-                [Symbol::Round(index)] => {
+                [Symbol::Iteration(index)] => {
                     let [lower, upper, step] = *self.loops.get(&index)?;
                     let step = self.integer(step).filter(|step| *step > 0)?;
                     let by = (factor % step == 0).then_some(factor / step)?;

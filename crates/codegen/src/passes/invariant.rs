@@ -1,4 +1,4 @@
-//! Loop-invariant motion: what a loop's body computes in every round from values of outside moves in
+//! Loop-invariant motion: what a loop's body computes in every iteration from values of outside moves in
 //! front of the loop. Loads move only from memory that the dispatch does not write (R2, B5); nothing moves out of an
 //! `if`, where it may run seldom; stores never move.
 
@@ -30,7 +30,7 @@ fn region(module: &Module, kernel: &Kernel, r: &mut Region) {
 fn hoist(module: &Module, kernel: &Kernel, body: &mut Region, out: &mut Vec<Inst>) {
     let mut inside: HashSet<Value> = body.params.iter().copied().collect();
     let mut rest = Vec::with_capacity(body.insts.len());
-    // Whether the round may have ended before this instruction.
+    // Whether the iteration may have ended before this instruction.
     let mut left = false;
     for inst in std::mem::take(&mut body.insts) {
         let mut invariant = inst.kind.is_pure(module, kernel);

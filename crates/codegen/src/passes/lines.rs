@@ -2,13 +2,13 @@
 //! of a cache at a time, so that its loads and stores are blocks ([`crate::analysis::blocks`]).
 //!
 //! This is for sums, norms and products of rows by one thread each (`x[row * n + k]`, lanes along `row`), products
-//! with a transposed matrix, and tiles that are read across. Without it every round of the loop touches a line for
+//! with a transposed matrix, and tiles that are read across. Without it every iteration of the loop touches a line for
 //! each lane, and comes back to it in the next one, when too many others have been there.
 //!
 //! A loop is written out if it goes up by one, as far for all threads of a row, if what it loads moves with it by
 //! one element, and far from thread to thread along x, and if nothing in it writes what it loads; or if that is true
 //! of what it stores. It keeps the order
-//! of its rounds, and a second loop makes those that are left ([`super::rows`]).
+//! of its iterations, and a second loop makes those that are left ([`super::rows`]).
 //!
 //! Deliberately absent: loops that hold others or branches.
 
@@ -26,8 +26,8 @@ use crate::analysis::blocks::is_same_along;
 use crate::analysis::ranges::{self, Known, Ranges};
 use crate::tuning::{LINE_INSTRUCTIONS, MOST_VECTOR_STRIDE};
 
-/// Rounds that are made at a time: a line of 64 bytes has as many elements of 32 bits.
-const ROUNDS: i128 = 16;
+/// Iterations that are made at a time: a line of 64 bytes has as many elements of 32 bits.
+const ITERATIONS: i128 = 16;
 
 pub(super) fn run(module: &Module, kernel: &mut Kernel) {
     let ranges = ranges::analyse(kernel, &Known::default());
@@ -65,7 +65,7 @@ fn unroll(rows: &mut Rows<'_>, loops: &HashSet<Value>, region: &mut Region) {
             InstKind::For { body, .. } if loops.contains(&body.params[0]) => {
                 let scalar = rows.scalar(body.params[0]).unwrap_or(Scalar::U32);
                 let factor = UnrollFactor {
-                    rounds: ROUNDS,
+                    iterations: ITERATIONS,
                     step: 1,
                     scalar,
                 };
@@ -105,9 +105,9 @@ impl Find<'_> {
         let upward = scalar.is_unsigned_integer()
             || self.ranges.of(*lower).is_some_and(|(least, _)| least >= 0);
         let few = constant(lower).zip(constant(upper));
-        let few = few.is_some_and(|(lower, upper)| upper - lower < ROUNDS);
+        let few = few.is_some_and(|(lower, upper)| upper - lower < ITERATIONS);
         let plain = body.insts.iter().all(is_flat) && yielded(body).is_some();
-        let fits = scalar.bits() >= 32 && count(body) * ROUNDS as usize <= LINE_INSTRUCTIONS;
+        let fits = scalar.bits() >= 32 && count(body) * ITERATIONS as usize <= LINE_INSTRUCTIONS;
         let together = [lower, upper].iter().all(|v| self.is_same(**v));
         constant(step) == Some(1)
             && upward
@@ -129,7 +129,7 @@ impl Find<'_> {
         if form.bits < 32
             || place.width != Width::One
             || !place.path.is_empty()
-            || moves(Symbol::Round(index)) != Some(1)
+            || moves(Symbol::Iteration(index)) != Some(1)
             || self.is_same(place.index)
         {
             return false;

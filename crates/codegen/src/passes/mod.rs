@@ -28,7 +28,7 @@ pub mod imageblocks;
 mod induction;
 mod interior;
 mod invariant;
-mod last_rounds;
+mod last_iterations;
 mod lines;
 mod narrow;
 pub(crate) mod narrow_indices;
@@ -88,7 +88,7 @@ pub const PASSES: &[Pass] = &[
         name: "reroll",
         run: |module, kernel, options| {
             let size = kernel.threadgroup_size;
-            reroll::run(module, kernel, size, options.unroll_rounds as usize + 1);
+            reroll::run(module, kernel, size, options.unroll_iterations as usize + 1);
         },
     },
     Pass {
@@ -96,8 +96,8 @@ pub const PASSES: &[Pass] = &[
         run: |_, kernel, _| unguard::run(kernel),
     },
     Pass {
-        name: "last-rounds",
-        run: |module, kernel, _| last_rounds::run(module, kernel),
+        name: "last-iterations",
+        run: |module, kernel, _| last_iterations::run(module, kernel),
     },
     Pass {
         name: "strides",

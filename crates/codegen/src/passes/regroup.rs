@@ -34,8 +34,8 @@ use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::planes;
 use crate::analysis::ranges::{self, Known};
 use crate::tuning::{
-    FAR_ACCESS, MOST_LOOP_DEPTH, NEAR_ACCESS, REGROUPED_INSTRUCTIONS, REGROUPED_THREAD_BYTES,
-    ROUNDS_OF_A_LOOP,
+    FAR_ACCESS, ITERATIONS_OF_A_LOOP, MOST_LOOP_DEPTH, NEAR_ACCESS, REGROUPED_INSTRUCTIONS,
+    REGROUPED_THREAD_BYTES,
 };
 
 /// How many operations deep an index is followed.
@@ -731,7 +731,7 @@ impl<'a> Walk<'a> {
                 if info.is_some_and(|info| info.space == AddressSpace::Device) {
                     let index = access.elements.first();
                     let steps = Dim::ALL.map(|dim| self.step(index, dim, DEPTH));
-                    let weight = ROUNDS_OF_A_LOOP.pow(depth.min(MOST_LOOP_DEPTH));
+                    let weight = ITERATIONS_OF_A_LOOP.pow(depth.min(MOST_LOOP_DEPTH));
                     self.steps.all.push(Accessed {
                         steps,
                         weight,
@@ -772,7 +772,7 @@ impl<'a> Walk<'a> {
             | Symbol::Threadgroup(_)
             | Symbol::Size(_)
             | Symbol::Query(..)
-            | Symbol::Round(_) => Step::Same,
+            | Symbol::Iteration(_) => Step::Same,
             Symbol::Power(by, _) => match self.step(by, dim, depth - 1) {
                 Step::Same => Step::Same,
                 Step::Known(_) | Step::Far => Step::Far,

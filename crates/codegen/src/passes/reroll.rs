@@ -1,5 +1,5 @@
-//! Rounds written out become a loop again: a sum whose terms are loaded at indices that grow from term to term by the
-//! same.
+//! Iterations written out become a loop again: a sum whose terms are loaded at indices that grow from term to term by
+//! the same.
 //!
 //! ```text
 //! s + A[i]*B[j] + A[i + 1]*B[j + 16] + ...   ->   for r = 0 to 16 carry s { s + A[i + r]*B[j + 16*r] }
@@ -12,12 +12,12 @@
 //! elements do.
 //!
 //! A sum is a chain of additions, or of fused ones, each of which is the next one's addend and nothing else's. Of what
-//! else the links use, those of all rounds must be the same, integers a constant apart, loads from one object, or one
-//! operation on such. The loop stands where the last link did, so that between the first load and that nothing may
+//! else the links use, those of all iterations must be the same, integers a constant apart, loads from one object, or
+//! one operation on such. The loop stands where the last link did, so that between the first load and that nothing may
 //! write, meet or leave. No addition changes its place in the sum.
 //!
-//! Deliberately absent: sums of which no round loads from threadgroup memory; chains of anything but sums; rounds that
-//! store.
+//! Deliberately absent: sums of which no iteration loads from threadgroup memory; chains of anything but sums;
+//! iterations that store.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,8 +33,8 @@ use super::forward::is_element;
 use crate::analysis::affine::{self, Affine};
 use crate::analysis::ranges::{self, Known};
 
-/// Rewrites a kernel for threadgroups of a size, if that is known, where at least so many rounds load from threadgroup
-/// memory; whether anything was changed.
+/// Rewrites a kernel for threadgroups of a size, if that is known, where at least so many iterations load from
+/// threadgroup memory; whether anything was changed.
 pub(super) fn run(
     module: &Module,
     kernel: &mut Kernel,
@@ -89,8 +89,8 @@ pub(super) fn run(
 /// Chains that become one loop.
 struct Rolled {
     chains: Vec<Chain>,
-    rounds: usize,
-    /// What a round computes, each from those before it.
+    iterations: usize,
+    /// What an iteration computes, each from those before it.
     nodes: Vec<Node>,
     /// The type of its index.
     index: Type,
@@ -109,11 +109,11 @@ struct Chain {
     ty: Type,
 }
 
-/// What something in a round is.
+/// What something in an iteration is.
 enum Node {
-    /// The same in all rounds.
+    /// The same in all iterations.
     Same(Value),
-    /// The first round's, and so much more from round to round.
+    /// The first iteration's, and so much more from iteration to iteration.
     Step { first: Value, by: i64 },
     /// Loaded from a place whose index is a node.
     Load {
@@ -138,7 +138,7 @@ struct Look<'a, 'k> {
     constants: HashMap<Value, Const>,
     /// How often each value is used.
     uses: Vec<u32>,
-    /// What rounds may load from.
+    /// What iterations may load from.
     asked: &'a HashSet<Memory>,
     /// Links of a chain that are worth a loop, at least.
     least: usize,
@@ -165,8 +165,9 @@ impl Look<'_, '_> {
         chains.sort_by_key(|links| std::cmp::Reverse(links.at.last().copied()));
         while !chains.is_empty() {
             let first = chains.remove(0);
-            let (begin, rounds) = (first.at[0], first.at.len());
-            let among = |links: &Links| links.at.len() == rounds && links.at.last() > Some(&begin);
+            let (begin, iterations) = (first.at[0], first.at.len());
+            let among =
+                |links: &Links| links.at.len() == iterations && links.at.last() > Some(&begin);
             let (mut group, others) = chains.into_iter().partition::<Vec<_>, _>(among);
             chains = others;
             group.insert(0, first);
@@ -248,7 +249,7 @@ impl Look<'_, '_> {
         at: &HashMap<Value, usize>,
         group: &[Links],
     ) -> Option<Rolled> {
-        let rounds = group[0].at.len();
+        let iterations = group[0].at.len();
         let end = *group[0].at.last()?;
         let mut build = Build {
             look: self,
@@ -280,9 +281,9 @@ impl Look<'_, '_> {
                 ty: self.kernel.ty(last.results[0]),
             });
         }
-        // The number of rounds is one of the index's type.
+        // The number of iterations is one of the index's type.
         let index = build.index?;
-        let fits = rounds < 1 << (index.scalar()?.bits() - 1).min(31);
+        let fits = iterations < 1 << (index.scalar()?.bits() - 1).min(31);
         if !build.asked || !fits {
             return None;
         }
@@ -301,7 +302,7 @@ impl Look<'_, '_> {
         }
         Some(Rolled {
             chains,
-            rounds,
+            iterations,
             index,
             nodes: build.nodes,
         })
@@ -318,7 +319,7 @@ struct Build<'a, 'b, 'k> {
     /// Where values are in the region.
     at: &'a HashMap<Value, usize>,
     nodes: Vec<Node>,
-    /// Nodes by their values in all rounds.
+    /// Nodes by their values in all iterations.
     seen: HashMap<Vec<Value>, usize>,
     /// The first instruction that moves.
     begin: usize,
@@ -329,7 +330,7 @@ struct Build<'a, 'b, 'k> {
 }
 
 impl Build<'_, '_, '_> {
-    /// The node that has these values in the rounds.
+    /// The node that has these values in the iterations.
     fn node(&mut self, column: &[Value]) -> Option<usize> {
         if let Some(node) = self.seen.get(column) {
             return Some(*node);
@@ -468,7 +469,7 @@ fn push_loop(values: &mut Vec<ValueInfo>, out: &mut Vec<Inst>, rolled: &Rolled) 
         bits: n & (u64::MAX >> (64 - scalar.bits())),
     };
     let [lower, upper, step] =
-        [0, rolled.rounds as u64, 1].map(|n| push_const(values, out, number(n), span));
+        [0, rolled.iterations as u64, 1].map(|n| push_const(values, out, number(n), span));
     let index = new_value(values, rolled.index);
     let mut body = Region {
         params: vec![index],

@@ -1,12 +1,12 @@
 //! Rows: loops over memory that every thread makes equally often are written out, so that a thread has
 //! many loads under way, and what one loop loads or computes again after another stays in registers.
 //!
-//! A loop is written out if its rounds are known when it is compiled, also where they begin at another
-//! index in each thread: `for %j = %t to 4096 step 256` has 16 rounds in all 256 threads. It must load
-//! from buffers, leave only by its end, and be small. The loads of all rounds come first where the
+//! A loop is written out if its iterations are known when it is compiled, also where they begin at another
+//! index in each thread: `for %j = %t to 4096 step 256` has 16 iterations in all 256 threads. It must load
+//! from buffers, leave only by its end, and be small. The loads of all iterations come first where the
 //! dispatch does not write what they load; what a later loop loads or computes again is merged with them (`cse.rs`).
 //!
-//! Where only a dispatch decides how many rounds there are, some are made at a time, their loads first,
+//! Where only a dispatch decides how many iterations there are, some are made at a time, their loads first,
 //! and a second loop makes those that are left. If it decides by a `Scalar` parameter ([`deciding_scalars`]),
 //! the kernel can be compiled for a value of it ([`fix_scalars`]).
 //!
@@ -47,7 +47,7 @@ use crate::tuning::{ROW_INSTRUCTIONS, ROW_WORDS};
 ///     store %y[%t], %sum
 /// }";
 /// let module = invar_ir::text::parse("sum.inv", text)?;
-/// let rows = unroll(&module, 0, &Known::default()).expect("16 rounds of one load");
+/// let rows = unroll(&module, 0, &Known::default()).expect("16 iterations of one load");
 /// let loads = rows.body.insts.iter().filter(|i| matches!(i.kind, invar_ir::InstKind::Load(_)));
 /// assert_eq!(loads.count(), 16);
 /// # Ok::<(), invar_ir::Diagnostics>(())
@@ -72,7 +72,7 @@ pub fn unroll(module: &Module, index: usize, known: &Known) -> Option<Kernel> {
     Some(kernel)
 }
 
-/// The `Scalar` parameters, by their places, that decide how many rounds a loop over rows has.
+/// The `Scalar` parameters, by their places, that decide how many iterations a loop over rows has.
 ///
 /// # Panics
 /// If there is no kernel of that number.
@@ -154,14 +154,14 @@ pub fn fixing_helps(
     let kernel = fix_scalars(module, index, fixed);
     let rows = Rows::new(module, &kernel, known);
     let mut whole = false;
-    kernel.for_each_inst(&mut |inst| whole |= rows.rounds(inst).is_some());
+    kernel.for_each_inst(&mut |inst| whole |= rows.iterations(inst).is_some());
     whole
 }
 
-/// So many rounds of a loop at a time.
+/// So many iterations of a loop at a time.
 #[derive(Clone, Copy)]
 pub(super) struct UnrollFactor {
-    pub(super) rounds: i128,
+    pub(super) iterations: i128,
     pub(super) step: i128,
     pub(super) scalar: Scalar,
 }
@@ -225,23 +225,23 @@ impl Rows<'_> {
             for inner in inst.kind.regions_mut() {
                 self.region(inner);
             }
-            let (rounds, some) = if self.changed {
+            let (iterations, some) = if self.changed {
                 (None, None)
             } else {
-                (self.rounds(&inst), self.unroll_factor(&inst))
+                (self.iterations(&inst), self.unroll_factor(&inst))
             };
-            self.changed |= before || rounds.is_some() || some.is_some();
-            match (rounds, some) {
-                (Some(rounds), _) => self.unroll_fully(inst, &rounds, &mut region.insts),
+            self.changed |= before || iterations.is_some() || some.is_some();
+            match (iterations, some) {
+                (Some(iterations), _) => self.unroll_fully(inst, &iterations, &mut region.insts),
                 (None, Some(some)) => self.unroll_partly(inst, some, &mut region.insts),
                 (None, None) => region.insts.push(inst),
             }
         }
     }
 
-    /// How far each round's index lies from the first one's, if that is the same for all threads and the
-    /// rounds are few.
-    fn rounds(&self, inst: &Inst) -> Option<Vec<Const>> {
+    /// How far each iteration's index lies from the first one's, if that is the same for all threads and the
+    /// iterations are few.
+    fn iterations(&self, inst: &Inst) -> Option<Vec<Const>> {
         let InstKind::For {
             lower,
             upper,
@@ -260,15 +260,15 @@ impl Rows<'_> {
             return None;
         }
         // ceil((upper - lower) / step), at both ends of where it begins.
-        let rounds_from = |lower: i128| (upper - lower + step - 1) / step;
-        let rounds = rounds_from(least);
-        if !(2..=ROW_WORDS).contains(&rounds) || rounds != rounds_from(most) {
+        let iterations_from = |lower: i128| (upper - lower + step - 1) / step;
+        let iterations = iterations_from(least);
+        if !(2..=ROW_WORDS).contains(&iterations) || iterations != iterations_from(most) {
             return None;
         }
         let words = i128::from(self.words(body));
         if words == 0
-            || rounds * words > ROW_WORDS
-            || rounds * count(body) as i128 > ROW_INSTRUCTIONS
+            || iterations * words > ROW_WORDS
+            || iterations * count(body) as i128 > ROW_INSTRUCTIONS
         {
             return None;
         }
@@ -276,7 +276,7 @@ impl Rows<'_> {
             return None;
         };
         Some(
-            (0..rounds)
+            (0..iterations)
                 .map(|k| Const {
                     scalar,
                     // Below `upper`, so it fits.
@@ -302,16 +302,16 @@ impl Rows<'_> {
         if !scalar.is_unsigned_integer() || words == 0 || !body.insts.iter().all(is_flat) {
             return None;
         }
-        let rounds = [8, 4, 2].into_iter().find(fits)?;
+        let iterations = [8, 4, 2].into_iter().find(fits)?;
         let whole = i128::from(u64::MAX >> (64 - scalar.bits()));
-        (step > 0 && step * rounds <= whole).then_some(UnrollFactor {
-            rounds,
+        (step > 0 && step * iterations <= whole).then_some(UnrollFactor {
+            iterations,
             step,
             scalar,
         })
     }
 
-    /// Words that one round loads from buffers.
+    /// Words that one iteration loads from buffers.
     fn words(&self, region: &Region) -> u64 {
         let mut words = 0;
         for inst in &region.insts {
@@ -333,8 +333,8 @@ impl Rows<'_> {
         words
     }
 
-    /// Writes all rounds one after the other.
-    fn unroll_fully(&mut self, inst: Inst, rounds: &[Const], out: &mut Vec<Inst>) {
+    /// Writes all iterations one after the other.
+    fn unroll_fully(&mut self, inst: Inst, iterations: &[Const], out: &mut Vec<Inst>) {
         let InstKind::For {
             lower, init, body, ..
         } = inst.kind
@@ -343,26 +343,26 @@ impl Rows<'_> {
         };
         let mut body = body;
         substitute_region(&self.map, &mut body);
-        let carried = self.rounds_from(lower, &init, body, rounds, inst.span, out);
+        let carried = self.iterations_from(lower, &init, body, iterations, inst.span, out);
         for (result, value) in inst.results.iter().zip(carried) {
             self.map.insert(*result, resolve(&self.map, value));
         }
     }
 
-    /// Writes rounds at these distances from the first one's index, and gives what the last one yields.
-    fn rounds_from(
+    /// Writes iterations at these distances from the first one's index, and gives what the last one yields.
+    fn iterations_from(
         &mut self,
         first: Value,
         init: &[Value],
         mut body: Region,
-        rounds: &[Const],
+        iterations: &[Const],
         span: Span,
         out: &mut Vec<Inst>,
     ) -> Vec<Value> {
         let loads = self.loads_first(&mut body);
-        // The loads of all rounds, and where each round's index and loads are.
+        // The loads of all iterations, and where each iteration's index and loads are.
         let mut maps = Vec::new();
-        for distance in rounds {
+        for distance in iterations {
             let index = if distance.bits == 0 {
                 first
             } else {
@@ -404,10 +404,10 @@ impl Rows<'_> {
         result
     }
 
-    /// With n rounds at a time, of a step s:
+    /// With n iterations at a time, of a step s:
     /// ```text
-    /// for j = lower to upper - (n-1)*s step n*s { rounds j, j+s, ..., j+(n-1)*s }
-    /// for j = the next one to upper step s { round j }
+    /// for j = lower to upper - (n-1)*s step n*s { iterations j, j+s, ..., j+(n-1)*s }
+    /// for j = the next one to upper step s { iteration j }
     /// ```
     /// No index wraps: `upper - (n-1)*s` is 0 where that is negative, which `lower` is not, and the next one is
     /// `upper` where it would lie beyond.
@@ -429,9 +429,9 @@ impl Rows<'_> {
             scalar: some.scalar,
             bits: n as u64,
         };
-        let all_but_one = (some.rounds - 1) * some.step;
+        let all_but_one = (some.iterations - 1) * some.step;
         let all_but_one = push_const(&mut self.values, out, of(all_but_one), span);
-        let big_step = push_const(&mut self.values, out, of(some.rounds * some.step), span);
+        let big_step = push_const(&mut self.values, out, of(some.iterations * some.step), span);
         let zero = push_const(&mut self.values, out, of(0), span);
         let enough = self.op(Op::Ge, &[upper, all_but_one], span, out);
         let short = self.op(Op::Sub, &[upper, all_but_one], span, out);
@@ -446,10 +446,10 @@ impl Rows<'_> {
         }
         let given = params[1..].to_vec();
         params.push(new_value(&mut self.values, ty));
-        let distances: Vec<Const> = (0..some.rounds).map(|k| of(k * some.step)).collect();
+        let distances: Vec<Const> = (0..some.iterations).map(|k| of(k * some.step)).collect();
         let mut insts = Vec::new();
         let mut yields =
-            self.rounds_from(index, &given, body.clone(), &distances, span, &mut insts);
+            self.iterations_from(index, &given, body.clone(), &distances, span, &mut insts);
         let last = self.op(Op::Add, &[index, all_but_one], span, &mut insts);
         let left = self.op(Op::Sub, &[upper, last], span, &mut insts);
         let next = self.op(Op::Add, &[last, step], span, &mut insts);
@@ -493,7 +493,7 @@ impl Rows<'_> {
     }
 
     /// Takes from a body its loads from what the dispatch does not write, and what their indices are computed from, as
-    /// far as a round needs nothing of the round before it for them.
+    /// far as an iteration needs nothing of the iteration before it for them.
     fn loads_first(&self, body: &mut Region) -> Region {
         let mut alone: HashSet<Value> = HashSet::new();
         let mut inside: HashSet<Value> = body.params[1..].iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Strides of a whole grid: a loop whose rounds lie as many elements apart as the grid has threads is divided among
+//! Strides of a whole grid: a loop whose iterations lie as many elements apart as the grid has threads is divided among
 //! threadgroups by stretches instead.
 //!
 //! ```text
@@ -8,21 +8,21 @@
 //! ```
 //!
 //! This is for pointwise kernels by grid-stride loops, as they are written for any number of elements by a grid that
-//! fills a GPU, and for histograms and scatters by such loops. On a GPU all threads read side by side in each round; a
-//! core of a CPU has one threadgroup at a time, and would read a row of it in each of as many pages as there are
-//! rounds. A stretch is one piece of memory.
+//! fills a GPU, and for histograms and scatters by such loops. On a GPU all threads read side by side in each
+//! iteration; a core of a CPU has one threadgroup at a time, and would read a row of it in each of as many pages as
+//! there are iterations. A stretch is one piece of memory.
 //!
-//! Which thread makes a round then differs, so nothing may tell. What is in the loop depends on the index and on what
-//! is the same for all threads along x; nothing is carried, and no thread leaves. What is written in the loop is
-//! accessed nowhere else, and by one round alone: all indices of an object move by the same multiple of the loop's
-//! index, and lie closer together than that. So rounds may be made in any order, by whom they may (R1, R2). Objects
+//! Which thread makes an iteration then differs, so nothing may tell. What is in the loop depends on the index and on
+//! what is the same for all threads along x; nothing is carried, and no thread leaves. What is written in the loop is
+//! accessed nowhere else, and by one iteration alone: all indices of an object move by the same multiple of the loop's
+//! index, and lie closer together than that. So iterations may be made in any order, by whom they may (R1, R2). Objects
 //! that only relaxed atomics of one kind change, whose results nothing uses, take them in any order (T2).
 //!
 //! The equation holds where `size` divides `threads`, so that all threadgroups are full, and for numbers that leave
 //! room for sums; else the loop is as it was written.
 //!
 //! Deliberately absent: sums and other values that a loop carries, which are each thread's own; loops under
-//! conditions; rounds that begin an array, which a copy would begin again.
+//! conditions; iterations that begin an array, which a copy would begin again.
 
 use std::collections::HashSet;
 
@@ -105,7 +105,7 @@ impl Steady<'_> {
                 self.values.extend(inst.results.iter().copied());
             }
             if let InstKind::For { body, .. } = &inst.kind
-                && has_steady_rounds(inst, &self.values)
+                && has_steady_iterations(inst, &self.values)
             {
                 self.values.insert(body.params[0]);
             }
@@ -133,7 +133,7 @@ impl Steady<'_> {
 }
 
 /// Whether a loop carries nothing, and all threads go through all of it as often.
-fn has_steady_rounds(inst: &Inst, steady: &HashSet<Value>) -> bool {
+fn has_steady_iterations(inst: &Inst, steady: &HashSet<Value>) -> bool {
     let InstKind::For {
         lower,
         upper,
@@ -196,7 +196,7 @@ impl Find<'_> {
             if let InstKind::For { body, .. } = &inst.kind {
                 if let Some(stride) = self.stride(inst) {
                     found.push(stride);
-                } else if has_steady_rounds(inst, &self.steady) {
+                } else if has_steady_iterations(inst, &self.steady) {
                     self.region(body, found);
                 }
             }
@@ -309,7 +309,8 @@ impl Find<'_> {
         })
     }
 
-    /// How far apart the rounds' elements of an object are, at most; none if a round may meet what another does.
+    /// How far apart the iterations' elements of an object are, at most; none if an iteration may meet what another
+    /// does.
     fn factor(&self, body: &Region, index: Value) -> Option<i64> {
         let mut accesses = Vec::new();
         collect(body, &mut accesses);
@@ -370,7 +371,7 @@ impl Find<'_> {
         each && kinds.len() == 1
     }
 
-    /// How far apart the elements of rounds are, if no two rounds have one.
+    /// How far apart the elements of iterations are, if no two iterations have one.
     fn apart(&self, accesses: &[&Access<'_>], index: Value) -> Option<i64> {
         let mut all: Option<Window> = None;
         for (inst, ..) in accesses {
@@ -444,17 +445,17 @@ impl Find<'_> {
             Symbol::Thread(dim) | Symbol::Threadgroup(dim) => dim != Dim::X,
             Symbol::Size(_) => true,
             Symbol::Query(op, dim) => is_same_along_x(op, dim.map_or(Imm::None, Imm::Dim)),
-            Symbol::Round(value) | Symbol::Power(value, _) | Symbol::Value(value) => {
+            Symbol::Iteration(value) | Symbol::Power(value, _) | Symbol::Value(value) => {
                 self.steady.contains(&value)
             }
         }
     }
 
-    /// The range of what differs from round to round.
+    /// The range of what differs from iteration to iteration.
     fn range(&self, symbol: Symbol) -> Option<(i128, i128)> {
         match symbol {
             Symbol::Value(value) => self.ranges.of(value),
-            Symbol::Round(index) => {
+            Symbol::Iteration(index) => {
                 let mut lower = None;
                 self.kernel.for_each_inst(&mut |inst| {
                     if let InstKind::For {
@@ -571,20 +572,20 @@ impl Build<'_> {
         };
         let [start, end, step] = then.stretch(*upper, threads, size);
         let row = new_value(then.values, Type::Scalar(scalar));
-        let mut rounds = Vec::new();
-        let mut round = Build {
+        let mut iterations = Vec::new();
+        let mut iteration = Build {
             values: then.values,
-            out: &mut rounds,
+            out: &mut iterations,
             scalar,
             span,
         };
-        let place = round.query(Op::ThreadPositionInThreadgroup);
-        let place = round.cast(place, Scalar::U32, scalar);
-        let index = round.op(Op::Add, Imm::None, &[row, place], scalar);
-        let inside = round.op(Op::Lt, Imm::None, &[index, *upper], Scalar::Bool);
+        let place = iteration.query(Op::ThreadPositionInThreadgroup);
+        let place = iteration.cast(place, Scalar::U32, scalar);
+        let index = iteration.op(Op::Add, Imm::None, &[row, place], scalar);
+        let inside = iteration.op(Op::Lt, Imm::None, &[index, *upper], Scalar::Bool);
         let mut map = Map::from([(stride.index, index)]);
-        let own = clone_region(round.values, body, &mut map);
-        rounds.push(Inst {
+        let own = clone_region(iteration.values, body, &mut map);
+        iterations.push(Inst {
             kind: InstKind::If {
                 condition: inside,
                 then: own,
@@ -596,7 +597,7 @@ impl Build<'_> {
             results: Default::default(),
             span,
         });
-        rounds.push(ends(span));
+        iterations.push(ends(span));
         insts.push(Inst {
             kind: InstKind::For {
                 lower: start,
@@ -605,7 +606,7 @@ impl Build<'_> {
                 init: Default::default(),
                 body: Region {
                     params: [row].into_iter().collect(),
-                    insts: rounds,
+                    insts: iterations,
                 },
             },
             results: Default::default(),
@@ -654,8 +655,8 @@ impl Build<'_> {
         let left = self.op(Op::Rem, Imm::None, &[upper, threads], scalar);
         let is_whole = self.op(Op::Eq, Imm::None, &[left, zero], Scalar::Bool);
         let more = self.op(Op::Select, Imm::None, &[one, zero, is_whole], scalar);
-        let rounds = self.op(Op::Add, Imm::None, &[whole, more], scalar);
-        let length = self.op(Op::Mul, Imm::None, &[rounds, size], scalar);
+        let iterations = self.op(Op::Add, Imm::None, &[whole, more], scalar);
+        let length = self.op(Op::Mul, Imm::None, &[iterations, size], scalar);
         let start = self.op(Op::Mul, Imm::None, &[group, length], scalar);
         let end = self.op(Op::Add, Imm::None, &[start, length], scalar);
         let end = self.op(Op::Min, Imm::None, &[end, upper], scalar);

@@ -1,5 +1,5 @@
-//! Unrolling: a `for` of a few rounds, known at compile time, whose body is small and leaves only by
-//! its end, becomes its rounds one after another. The index is a constant in each.
+//! Unrolling: a `for` of a few iterations, known at compile time, whose body is small and leaves only by
+//! its end, becomes its iterations one after another. The index is a constant in each.
 //!
 //! So does a `loop` whose counter goes another way, by halves mostly, and which ends where a comparison of it says so:
 //!
@@ -38,7 +38,7 @@ pub(super) fn run(kernel: &mut Kernel, options: &PassOptions) {
     kernel.body = body;
 }
 
-/// Values that are constants in a round.
+/// Values that are constants in an iteration.
 type Known = HashMap<Value, Const>;
 
 struct Unroll<'a> {
@@ -56,18 +56,18 @@ impl Unroll<'_> {
             for inner in inst.kind.regions_mut() {
                 self.region(inner);
             }
-            if let Some(rounds) = self.rounds(&inst) {
-                self.unroll(inst, &rounds, &mut region.insts);
-            } else if let Some((parts, rounds)) = self.rounds_by_halves(&inst) {
-                self.unroll_by_halves(&inst, &parts, &rounds, &mut region.insts);
+            if let Some(iterations) = self.iterations(&inst) {
+                self.unroll(inst, &iterations, &mut region.insts);
+            } else if let Some((parts, iterations)) = self.iterations_by_halves(&inst) {
+                self.unroll_by_halves(&inst, &parts, &iterations, &mut region.insts);
             } else {
                 region.insts.push(inst);
             }
         }
     }
 
-    /// The index of each round, if there are few and the body is small.
-    fn rounds(&self, inst: &Inst) -> Option<Vec<Const>> {
+    /// The index of each iteration, if there are few and the body is small.
+    fn iterations(&self, inst: &Inst) -> Option<Vec<Const>> {
         let InstKind::For {
             lower,
             upper,
@@ -88,22 +88,22 @@ impl Unroll<'_> {
             return None;
         };
         let mask = u64::MAX >> (64 - scalar.bits());
-        let mut rounds = Vec::new();
+        let mut iterations = Vec::new();
         let mut index = lower;
         while (step > 0 && index < upper) || (step < 0 && index > upper) {
             let bits = index as u64 & mask;
-            rounds.push(Const { scalar, bits });
-            if rounds.len() > self.options.unroll_rounds as usize {
+            iterations.push(Const { scalar, bits });
+            if iterations.len() > self.options.unroll_iterations as usize {
                 return None;
             }
             index += step;
         }
-        (rounds.len() * count(body) <= self.options.unroll_instructions).then_some(rounds)
+        (iterations.len() * count(body) <= self.options.unroll_instructions).then_some(iterations)
     }
 
-    /// The constants that a `loop` begins each of its rounds with, and that in which it ends, if there are few and the
-    /// body is small.
-    fn rounds_by_halves(&self, inst: &Inst) -> Option<(Parts, Vec<Known>)> {
+    /// The constants that a `loop` begins each of its iterations with, and that in which it ends, if there are few and
+    /// the body is small.
+    fn iterations_by_halves(&self, inst: &Inst) -> Option<(Parts, Vec<Known>)> {
         let InstKind::Loop { init, body, .. } = &inst.kind else {
             return None;
         };
@@ -111,24 +111,24 @@ impl Unroll<'_> {
         let of_init =
             |(param, value): (&Value, &Value)| Some((*param, *self.constants.get(value)?));
         let mut known: Known = body.params.iter().zip(init).filter_map(of_init).collect();
-        let size = count(&parts.round);
-        let mut rounds = Vec::new();
+        let size = count(&parts.iteration);
+        let mut iterations = Vec::new();
         loop {
-            rounds.push(known.clone());
-            if rounds.len() > UNROLLED_HALVES as usize + 1
-                || rounds.len() * size > self.options.unroll_instructions
+            iterations.push(known.clone());
+            if iterations.len() > UNROLLED_HALVES as usize + 1
+                || iterations.len() * size > self.options.unroll_instructions
             {
                 return None;
             }
             let mut all = known;
-            let (head, behind) = parts.round.insts.split_at(parts.before);
+            let (head, behind) = parts.iteration.insts.split_at(parts.before);
             self.evaluate(head, &mut all);
             let condition = self.known(parts.condition, &all)?;
             if (condition.bits != 0) != parts.goes_on {
-                return Some((parts, rounds));
+                return Some((parts, iterations));
             }
             self.evaluate(behind, &mut all);
-            let next = body.params.iter().zip(yielded(&parts.round)?);
+            let next = body.params.iter().zip(yielded(&parts.iteration)?);
             let next = next.filter_map(|(p, v)| Some((*p, self.known(*v, &all)?)));
             known = next.collect();
         }
@@ -178,14 +178,14 @@ impl Unroll<'_> {
         &mut self,
         inst: &Inst,
         parts: &Parts,
-        rounds: &[Known],
+        iterations: &[Known],
         out: &mut Vec<Inst>,
     ) {
         let InstKind::Loop { init, body, .. } = &inst.kind else {
             return;
         };
         let mut carried: Vec<Value> = init.to_vec();
-        for (n, known) in rounds.iter().enumerate() {
+        for (n, known) in iterations.iter().enumerate() {
             for (param, value) in body.params.iter().zip(&mut carried) {
                 if let Some(constant) = known.get(param) {
                     *value = push_const(&mut self.values, out, *constant, inst.span);
@@ -198,11 +198,11 @@ impl Unroll<'_> {
                 .copied()
                 .zip(carried.iter().copied())
                 .collect();
-            let is_last = n + 1 == rounds.len();
+            let is_last = n + 1 == iterations.len();
             let mut region = if is_last {
                 parts.last.clone()
             } else {
-                parts.round.clone()
+                parts.iteration.clone()
             };
             substitute_region(&self.map, &mut region);
             let mut copy = clone_region(&mut self.values, &region, &mut map);
@@ -215,16 +215,16 @@ impl Unroll<'_> {
         }
     }
 
-    fn unroll(&mut self, inst: Inst, rounds: &[Const], out: &mut Vec<Inst>) {
+    fn unroll(&mut self, inst: Inst, iterations: &[Const], out: &mut Vec<Inst>) {
         let InstKind::For { init, body, .. } = inst.kind else {
             return;
         };
         let mut body = body;
         substitute_region(&self.map, &mut body);
         let mut carried: Vec<Value> = init.to_vec();
-        for round in rounds {
-            let index = push_const(&mut self.values, out, *round, inst.span);
-            self.constants.insert(index, *round);
+        for iteration in iterations {
+            let index = push_const(&mut self.values, out, *iteration, inst.span);
+            self.constants.insert(index, *iteration);
             let mut map: Map = Map::new();
             let given = std::iter::once(index).chain(carried.iter().copied());
             map.extend(body.params.iter().copied().zip(given));
@@ -246,8 +246,8 @@ impl Unroll<'_> {
 
 /// A `loop` that ends where a condition says so, which is all that is computed before.
 struct Parts {
-    /// What a round comes to, and what it gives the next.
-    round: Region,
+    /// What an iteration comes to, and what it gives the next.
+    iteration: Region,
     /// What the last comes to where the loop ends, and the results.
     last: Region,
     /// What computes the condition.
@@ -311,17 +311,17 @@ impl Parts {
             }
         };
         let parts = Parts {
-            round: region(going),
+            iteration: region(going),
             last: region(leaving),
             before,
             condition: *condition,
             goes_on,
         };
-        (!leaves(&parts.round)).then_some(parts)
+        (!leaves(&parts.iteration)).then_some(parts)
     }
 }
 
-/// Whether a loop's body leaves it, or its round, early; an array that begins in each round stays
+/// Whether a loop's body leaves it, or its iteration, early; an array that begins in each iteration stays
 /// where it is too, since a copy of it would be another array.
 pub(super) fn leaves(body: &Region) -> bool {
     fn begins_array(r: &Region) -> bool {

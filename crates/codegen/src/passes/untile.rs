@@ -5,10 +5,10 @@
 //! A[16*y + x] = B[g(x, y)]; barrier; ... A[16*i + x] ...   ->   ... B[g(x, i)] ...
 //! ```
 //!
-//! This is for tiled products, for n-body's rounds, and for whatever else copies to threadgroup memory what a GPU had
-//! better not load twice. On a CPU both are in the same caches, and threads that do not meet run in the threadgroups
-//! that suit their accesses ([`super::regroup`], which asks for this): a product by tiles of 16, one by tiles of 8
-//! and one without tiles are the same in the end.
+//! This is for tiled products, for n-body's iterations, and for whatever else copies to threadgroup memory what a GPU
+//! had better not load twice. On a CPU both are in the same caches, and threads that do not meet run in the
+//! threadgroups that suit their accesses ([`super::regroup`], which asks for this): a product by tiles of 16, one by
+//! tiles of 8 and one without tiles are the same in the end.
 //!
 //! An array must be stored to in one place, by every thread of a full threadgroup at an element of its own; behind a
 //! barrier in the same region each load's index says which thread's element it is: where the thread's index is
@@ -35,8 +35,8 @@ use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known, Range, Ranges};
 use crate::tuning::UNTILED_INSTRUCTIONS;
 
-/// Rounds of a sum that were written out and become a loop, at least.
-const LEAST_ROUNDS: usize = 4;
+/// Iterations of a sum that were written out and become a loop, at least.
+const LEAST_ITERATIONS: usize = 4;
 
 /// How deep what a thread stored is looked into.
 const DEPTH: u32 = 24;
@@ -78,7 +78,7 @@ pub(super) fn run(module: &Module, kernel: &mut Kernel, size: [u32; 3]) -> bool 
         return false;
     }
     let mut rolled = kernel.clone();
-    let found = if reroll::run(module, &mut rolled, Some(size), LEAST_ROUNDS) {
+    let found = if reroll::run(module, &mut rolled, Some(size), LEAST_ITERATIONS) {
         find(module, &rolled, size)
     } else {
         None
@@ -167,8 +167,8 @@ struct Digit {
 #[derive(Clone, Copy, PartialEq)]
 enum Term {
     Thread(Dim),
-    /// A value of this type, in rounds of a loop from a first value in steps.
-    Round {
+    /// A value of this type, in iterations of a loop from a first value in steps.
+    Iteration {
         index: Value,
         first: i64,
         step: i64,
@@ -187,7 +187,7 @@ impl Digit {
         terms.fold(Sum::constant(self.constant), |sum, (term, times)| {
             let symbol = match *term {
                 Term::Thread(dim) => Symbol::Thread(dim),
-                Term::Round { index, .. } => Symbol::Round(index),
+                Term::Iteration { index, .. } => Symbol::Iteration(index),
                 Term::Value(value) => Symbol::Value(value),
             };
             sum.plus(&Sum::of(Product::of(symbol)), *times)
@@ -323,7 +323,7 @@ impl<'k> Look<'k> {
         let is_same = |symbol| match symbol {
             Symbol::Thread(_) | Symbol::Query(..) | Symbol::Power(..) => false,
             Symbol::Threadgroup(_) | Symbol::Size(_) => true,
-            Symbol::Round(value) | Symbol::Value(value) => self.is_uniform(value),
+            Symbol::Iteration(value) | Symbol::Value(value) => self.is_uniform(value),
         };
         let same = rest.symbols().all(is_same);
         same.then_some((pitches, rest))
@@ -509,7 +509,7 @@ impl<'k> Look<'k> {
         let (own, form) = (self.affine.of(value), self.affine.of(there));
         let is_same = |symbol| match symbol {
             Symbol::Thread(_) | Symbol::Threadgroup(_) | Symbol::Size(_) => true,
-            Symbol::Round(value) | Symbol::Value(value) => self.is_uniform(value),
+            Symbol::Iteration(value) | Symbol::Value(value) => self.is_uniform(value),
             Symbol::Query(..) | Symbol::Power(..) => false,
         };
         if own.exact
@@ -540,14 +540,14 @@ impl<'k> Look<'k> {
                 let most = i128::from(self.size[dim as usize]) - 1;
                 Some((Term::Thread(dim), (0, most)))
             }
-            Symbol::Round(index) => {
+            Symbol::Iteration(index) => {
                 let (first, step) = *self.loops.get(&index)?;
                 let (least, most) = self.ranges.of(index)?;
                 if step < 1 || least < i128::from(first) {
                     return None;
                 }
-                let rounds = (most - i128::from(first)) / i128::from(step);
-                Some((Term::Round { index, first, step }, (0, rounds)))
+                let iterations = (most - i128::from(first)) / i128::from(step);
+                Some((Term::Iteration { index, first, step }, (0, iterations)))
             }
             Symbol::Value(value) => {
                 let range = self.ranges.of(value)?;
@@ -796,7 +796,7 @@ impl Build<'_> {
             let term = match *term {
                 Term::Thread(dim) => self.op(Op::ThreadPositionInThreadgroup, Imm::Dim(dim), &[]),
                 Term::Value(value) => self.number(value),
-                Term::Round { index, first, step } => {
+                Term::Iteration { index, first, step } => {
                     let index = self.number(index);
                     let first = self.constant(first);
                     let distance = self.op(Op::Sub, Imm::None, &[index, first]);

@@ -54,7 +54,7 @@ pub struct Features {
     /// processor device runs invocations in vectors, and a last one that is not full may leave the
     /// kernel at a loop with barriers in a branch that is not taken.
     pub barrier_multiple: Option<u32>,
-    /// Whether the driver leaves loops after some number of rounds, though their conditions hold: then a
+    /// Whether the driver leaves loops after some number of iterations, though their conditions hold: then a
     /// kernel with loops says when that has happened ([`Bound::IterationGuard`]).
     pub ends_loops: bool,
     /// How an `fma` of `f32` is rounded once.
@@ -63,7 +63,7 @@ pub struct Features {
     /// and reassociate, and sums whose terms cancel are written so that it does not see it.
     pub keeps_floats: bool,
     /// Whether simdgroup matrices in plain code stay in variables, which functions fill and read where they
-    /// lie. Of arrays that go by value, or that begin as zero in each round of a loop, Mesa's compiler for
+    /// lie. Of arrays that go by value, or that begin as zero in each iteration of a loop, Mesa's compiler for
     /// processors takes every entry for a value of its own, and compiles products of tiles for minutes;
     /// NVIDIA's makes faster code of these than of what is pointed to.
     pub matrices_in_place: bool,
@@ -83,7 +83,7 @@ pub struct Features {
     pub hides_extensions: bool,
 }
 
-/// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
+/// How an `fma` of `f32` is rounded once. WGSL lets its own iteration the product too, and expansions (A10) leave
 /// their bounds then. Where it is by code of ours, sums whose terms cancel are too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fma {

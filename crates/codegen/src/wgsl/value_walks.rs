@@ -7,13 +7,13 @@
 //! comes to it ends there.
 //!
 //! The steps are counted as if every operation had one instruction, or so many as its code in WGSL may use an
-//! operand times. The driver may have written out the rounds of a loop, and may know what memory holds; so what
-//! comes from there counts for so much that one use of it is short and two are long: nothing doubles from round
-//! to round. In a written out round it also knows which way branches go, and what is multiplied by 0: there an
+//! operand times. The driver may have written out the iterations of a loop, and may know what memory holds; so what
+//! comes from there counts for so much that one use of it is short and two are long: nothing doubles from iteration
+//! to iteration. In a written out iteration it also knows which way branches go, and what is multiplied by 0: there an
 //! operand that varies may be gone. So it ends the walk only where all operands of integers vary. Of floats one
 //! is enough, though those beside it may come first: each operation's code is long, and seldom decides branches.
-//! A quotient of 64 bits is long whatever it is of: its code has rounds, and once they are written out the driver
-//! may have found constants where this file sees what varies, but folded none of the rounds.
+//! A quotient of 64 bits is long whatever it is of: its code has iterations, and once they are written out the driver
+//! may have found constants where this file sees what varies, but folded none of the iterations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -52,7 +52,7 @@ const VARYING: Walk = Walk {
     uniform: false,
 };
 
-/// A quotient, or a rest, of 64 bits: 32 rounds that the driver writes out, each of which uses the rest twice.
+/// A quotient, or a rest, of 64 bits: 32 iterations that the driver writes out, each of which uses the rest twice.
 const QUOTIENT: Walk = Walk {
     steps: 1 << 32,
     uniform: true,
@@ -116,15 +116,15 @@ impl Measure<'_> {
                 lower, step, body, ..
             } => {
                 if let Some((index, carried)) = body.params.split_first() {
-                    // It grows by as much in each round.
+                    // It grows by as much in each iteration.
                     let index_walk = self.any(1, [*lower, *step].into_iter());
                     self.walks.insert(*index, index_walk);
-                    self.rounds(carried, body);
+                    self.iterations(carried, body);
                 }
                 inst.results.iter().map(|v| self.handed(*v)).collect()
             }
             InstKind::Loop { body, .. } => {
-                self.rounds(&body.params, body);
+                self.iterations(&body.params, body);
                 inst.results.iter().map(|v| self.handed(*v)).collect()
             }
             InstKind::Load(place) => {
@@ -138,7 +138,7 @@ impl Measure<'_> {
         }
     }
 
-    fn rounds(&mut self, carried: &[Value], body: &Region) {
+    fn iterations(&mut self, carried: &[Value], body: &Region) {
         for param in carried {
             self.walks.insert(*param, self.handed(*param));
         }

@@ -43,7 +43,7 @@ impl Exact {
         Exact::carried(b, zero, value)
     }
 
-    /// `high * 2^32 + low` for any `low`: what it has beyond its bits goes up. An arithmetic shift rounds
+    /// `high * 2^32 + low` for any `low`: what it has beyond its bits goes up. An arithmetic shift iterations
     /// down, so that what stays is not negative.
     fn carried(b: &mut KernelBuilder, high: Value, low: Value) -> Exact {
         let (bits, mask) = (constant(b, BITS), constant(b, LOW));

@@ -19,7 +19,7 @@ fn symbol(kernel: &Kernel, symbol: Symbol) -> String {
             let dim = dim.map_or(String::new(), |dim| format!(".{}", dim.name()));
             format!("{op}{dim}")
         }
-        Symbol::Round(index) => format!("round({})", kernel.value_name(index)),
+        Symbol::Iteration(index) => format!("round({})", kernel.value_name(index)),
         Symbol::Power(count, width) => format!("2^({} % {width})", kernel.value_name(count)),
         Symbol::Value(value) => kernel.value_name(value),
     }
@@ -103,13 +103,13 @@ fn value_of(build: &mut Build<'_>, symbol: Symbol, loops: &Loops) -> Value {
         Symbol::Threadgroup(dim) => (Op::ThreadgroupPositionInGrid, Some(dim)),
         Symbol::Size(dim) => (Op::DispatchThreadsPerThreadgroup, Some(dim)),
         Symbol::Query(op, dim) => (op, dim),
-        Symbol::Round(index) => {
+        Symbol::Iteration(index) => {
             let [lower, step] = loops[&index];
             let [index, lower, step] = [index, lower, step].map(|v| wide(build, v, Scalar::I64));
             let i64 = Type::Scalar(Scalar::I64);
             let far = build.op(Op::Sub, Imm::None, &[index, lower], i64);
-            let rounds = build.op(Op::Div, Imm::None, &[far, step], i64);
-            return wide(build, rounds, Scalar::U64);
+            let iterations = build.op(Op::Div, Imm::None, &[far, step], i64);
+            return wide(build, iterations, Scalar::U64);
         }
         Symbol::Power(count, width) => {
             let count = wide(build, count, Scalar::U64);

@@ -160,11 +160,11 @@ impl Writer {
                 7 if depth < 3 => {
                     self.next += 1;
                     let n = self.next;
-                    let rounds = self.bind(depth, "const u32 3");
+                    let iterations = self.bind(depth, "const u32 3");
                     self.line(
                         depth,
                         &format!(
-                            "%v{n} = for %k{n} = %zero to {rounds} step %one carry(%c{n} = {a}) {{"
+                            "%v{n} = for %k{n} = %zero to {iterations} step %one carry(%c{n} = {a}) {{"
                         ),
                     );
                     let mut inner = values.clone();
@@ -228,9 +228,9 @@ impl Writer {
                 "%last = const u32 15".to_string(),
                 "%other = xor %t, %last".to_string(),
                 "%taken = load %tile[%other]".to_string(),
-                "for %round = %zero to %width step %last {".to_string(),
+                "for %iteration = %zero to %width step %last {".to_string(),
                 "    barrier threadgroup [device, threadgroup]".to_string(),
-                "    store %tile[%other], %round".to_string(),
+                "    store %tile[%other], %iteration".to_string(),
                 "    barrier threadgroup [threadgroup]".to_string(),
                 "}".to_string(),
                 "%late = load %tile[%t]".to_string(),

@@ -333,7 +333,7 @@ fn loops_are_watched_where_the_driver_ends_them() {
         let mut expected = vec![(&Bound::Param(0), true), (&Bound::Constants, false)];
         expected.extend(watched.then_some((&Bound::IterationGuard, true)));
         assert_eq!(bound, expected);
-        assert_eq!(source.text.contains("rounds__left"), watched);
+        assert_eq!(source.text.contains("iterations__left"), watched);
     }
 }
 
@@ -587,9 +587,9 @@ fn what_a_driver_would_follow_for_long_ends_where_it_is_computed() {
     assert_eq!(ends_of_walks(8, rest, true), 0);
 }
 
-/// Rounds that the driver writes out double what they use twice.
+/// Iterations that the driver writes out double what they use twice.
 #[test]
-fn what_a_driver_would_follow_through_rounds_ends_in_each() {
+fn what_a_driver_would_follow_through_iterations_ends_in_each() {
     let round = |next: &str| {
         let rest = format!(
             "%a = for %j = %zero to %many step %one carry(%p = %x0) {{
@@ -604,7 +604,7 @@ fn what_a_driver_would_follow_through_rounds_ends_in_each() {
     assert_eq!(round("add %p, %x0"), 0);
 }
 
-/// In a round that the driver writes out it may know what varies from round to round, or that what varies
+/// In an iteration that the driver writes out it may know what varies from round to round, or that what varies
 /// from thread to thread is multiplied by 0.
 #[test]
 fn what_a_driver_would_follow_in_a_round_that_it_knows_ends_there() {
@@ -631,7 +631,7 @@ fn what_a_driver_would_follow_in_a_round_that_it_knows_ends_there() {
     assert_eq!(of("%q0 = add %v, %v", "%i"), 0);
 }
 
-/// A driver that writes out the rounds of a quotient may know then what its operands are.
+/// A driver that writes out the iterations of a quotient may know then what its operands are.
 #[test]
 fn what_a_driver_would_follow_into_a_wide_quotient_ends_after_it() {
     let of = |op: &str, ty: &str| {

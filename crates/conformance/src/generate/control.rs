@@ -132,7 +132,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Perhaps leaves the innermost loop, begins its next round, or ends the thread.
+    /// Perhaps leaves the innermost loop, begins its next iteration, or ends the thread.
     fn way_out(&mut self) {
         if self.k.terminated() || !self.random.one_in(4) {
             return;
@@ -166,7 +166,7 @@ impl Generator<'_> {
         self.k.add(counter, one)
     }
 
-    /// Bounds of at most six rounds, and over whom they are the same.
+    /// Bounds of at most six iterations, and over whom they are the same.
     fn bounds(&mut self) -> (Value, Value, Value, Level) {
         let integers = self.palette.iter().copied();
         let integers: Vec<Scalar> = integers.filter(|s| s.is_integer()).collect();
@@ -215,9 +215,9 @@ impl Generator<'_> {
         (lower, upper, step, level)
     }
 
-    /// Whether threads may leave the loop one by one, given over whom its rounds are the same.
-    fn loop_control(&mut self, rounds: Level) -> Level {
-        let control = self.control.min(rounds);
+    /// Whether threads may leave the loop one by one, given over whom its iterations are the same.
+    fn loop_control(&mut self, iterations: Level) -> Level {
+        let control = self.control.min(iterations);
         if self.random.one_in(2) {
             Level::Varying
         } else {

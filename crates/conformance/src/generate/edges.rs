@@ -28,8 +28,8 @@ const WITH_EDGES: [[u32; 3]; 14] = [
 ];
 /// From one place to the next where only one has an element.
 const FAR: [u64; 4] = [1, 300, 100_000, 0x1000_0000];
-/// The most rounds of a loop at an edge.
-const ROUNDS: u64 = 5;
+/// The most iterations of a loop at an edge.
+const ITERATIONS: u64 = 5;
 
 /// A threadgroup of at most so many threads, and a grid of a few.
 pub(super) fn threadgroup_with_edges(random: &mut Random, most: u32) -> Option<([u32; 3], Grid)> {
@@ -184,7 +184,7 @@ impl Generator<'_> {
             index = self.k.add(index, beside);
         }
         let value = match beside {
-            None if self.random.one_in(2) => self.rounds_at(index, edge.rest, place, ty),
+            None if self.random.one_in(2) => self.iterations_at(index, edge.rest, place, ty),
             _ => self.load_at(index, place),
         };
         self.k.yield_(&[value]);
@@ -218,21 +218,23 @@ impl Generator<'_> {
     }
 
     /// What is loaded at an index and those behind it, added up if it is an integer, else the last.
-    fn rounds_at(&mut self, index: Value, rest: u64, place: Place, ty: Type) -> Value {
-        let rounds = self.given(rest.min(ROUNDS - 1) + 1);
+    fn iterations_at(&mut self, index: Value, rest: u64, place: Place, ty: Type) -> Value {
+        let iterations = self.given(rest.min(ITERATIONS - 1) + 1);
         let [lower, step] = [0, 1].map(|n| self.constant_u32(n));
         let init = self.get(ty).value;
         let adds = ty.is_integer_scalar();
-        let results = self.k.for_(lower, rounds, step, &[init], |k, i, carried| {
-            let mut place = place.clone();
-            place.index = k.add(index, i);
-            let value = k.load(place);
-            vec![if adds {
-                k.add(carried[0], value)
-            } else {
-                value
-            }]
-        });
+        let results = self
+            .k
+            .for_(lower, iterations, step, &[init], |k, i, carried| {
+                let mut place = place.clone();
+                place.index = k.add(index, i);
+                let value = k.load(place);
+                vec![if adds {
+                    k.add(carried[0], value)
+                } else {
+                    value
+                }]
+            });
         results[0]
     }
 }

@@ -5,7 +5,7 @@
 //! are read only between two barriers of which no store lies between. Atomics without a result act
 //! anywhere, but those on one buffer are of one kind, and nothing reads it.
 //!
-//! Why it ends: every `loop` counts its rounds, and the bounds of every `for` are a few rounds apart.
+//! Why it ends: every `loop` counts its iterations, and the bounds of every `for` are a few iterations apart.
 //!
 //! Why it obeys R4: it uses what an atomic returns only of its thread's own elements; simdgroups only
 //! with a required size; and the bits of a NaN never reach an integer: a float whose bits are looked

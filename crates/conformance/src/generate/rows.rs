@@ -1,4 +1,4 @@
-//! Rows: values that are the same along a row of a threadgroup and go on from round to round around barriers,
+//! Rows: values that are the same along a row of a threadgroup and go on from iteration to iteration around barriers,
 //! as the sum of each row does. Compilers may keep one for many threads, which must hold where the grid ends
 //! within a threadgroup, too: some kernels are about nothing else ([`threadgroup_of_rows`]).
 
@@ -54,7 +54,7 @@ pub(super) fn threadgroup_of_rows(random: &mut Random, most: u32) -> Option<([u3
 /// What a loop has at hand.
 #[derive(Clone, Default)]
 struct Hand {
-    /// What follows from the row, the round and what is the same for all.
+    /// What follows from the row, the iteration and what is the same for all.
     of_rows: Vec<Value>,
     /// What follows from the column, too.
     of_threads: Vec<Value>,
@@ -142,7 +142,7 @@ impl Generator<'_> {
             let value = self.read(&hand, true);
             hand.of_rows.extend(value);
         }
-        self.rounds(&mut hand, tile, depth);
+        self.iterations(&mut hand, tile, depth);
         hand
     }
 
@@ -164,8 +164,8 @@ impl Generator<'_> {
         self.add(sum, Level::Varying);
     }
 
-    /// A loop around barriers whose rounds are the same for the threadgroup.
-    fn rounds(&mut self, hand: &mut Hand, tile: Memory, depth: u32) {
+    /// A loop around barriers whose iterations are the same for the threadgroup.
+    fn iterations(&mut self, hand: &mut Hand, tile: Memory, depth: u32) {
         let carried: Vec<Carried> = (0..1 + self.random.below(3))
             .map(|at| Carried {
                 scalar: self.number_type(),
@@ -181,8 +181,8 @@ impl Generator<'_> {
             }
             1 => self.constant_u32(1),
             _ => {
-                let rounds = 2 + self.random_small(2);
-                self.constant_u32(rounds)
+                let iterations = 2 + self.random_small(2);
+                self.constant_u32(iterations)
             }
         };
         let [lower, step] = [0, 1].map(|n| self.constant_u32(n));
@@ -207,7 +207,7 @@ impl Generator<'_> {
             self.k.if_(done, |k| k.break_(&params));
             self.k.add(params[0], step)
         });
-        self.round(&mut inner, tile, depth, (params[0], counter), &carried);
+        self.iteration(&mut inner, tile, depth, (params[0], counter), &carried);
         let next = self.next_of(&inner, &params[1..], &carried);
         let next: Vec<Value> = counter.into_iter().chain(next).collect();
         self.k.yield_(&next);
@@ -233,9 +233,9 @@ impl Generator<'_> {
         }
     }
 
-    /// What a round does: something on both sides of a barrier, and perhaps it leaves or begins the next, of a
+    /// What an iteration does: something on both sides of a barrier, and perhaps it leaves or begins the next, of a
     /// `loop` with this counter.
-    fn round(
+    fn iteration(
         &mut self,
         hand: &mut Hand,
         tile: Memory,
@@ -270,7 +270,7 @@ impl Generator<'_> {
         }
     }
 
-    /// What goes on to the next round: mostly what follows from its earlier self, or what another had.
+    /// What goes on to the next iteration: mostly what follows from its earlier self, or what another had.
     fn next_of(&mut self, hand: &Hand, params: &[Value], carried: &[Carried]) -> Vec<Value> {
         let mut next = Vec::new();
         for (param, own) in params.iter().zip(carried) {
@@ -290,7 +290,7 @@ impl Generator<'_> {
         next
     }
 
-    /// Something of a round, of which mostly a value comes.
+    /// Something of an iteration, of which mostly a value comes.
     fn step(&mut self, hand: &mut Hand, tile: Memory, depth: u32) {
         self.budget = self.budget.saturating_sub(1);
         let like = Carried {
@@ -309,7 +309,7 @@ impl Generator<'_> {
             6 => Some(self.exchange_line(hand, tile, like)),
             7 => Some(self.through_array(hand, like)),
             8 if depth > 0 => {
-                self.rounds(hand, tile, depth - 1);
+                self.iterations(hand, tile, depth - 1);
                 None
             }
             9 if self.budget > 0 => {
@@ -366,7 +366,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Goes on from values in a loop whose rounds the row, the column or a constant counts; threads may leave it
+    /// Goes on from values in a loop whose iterations the row, the column or a constant counts; threads may leave it
     /// one by one.
     fn add_up(&mut self, hand: &Hand, like: Carried, init: &[Value]) -> Value {
         let count = self.count_like(like);
@@ -381,7 +381,7 @@ impl Generator<'_> {
         self.add_up_to(upper, hand, like, init)
     }
 
-    /// A number of rounds: what a row adds up counts for all of it.
+    /// A number of iterations: what a row adds up counts for all of it.
     fn count_like(&mut self, like: Carried) -> Carried {
         Carried {
             scalar: Scalar::U32,

@@ -1,5 +1,5 @@
-//! Tiles: rounds in which each thread of a threadgroup brings an element of a buffer to threadgroup memory
-//! and, after a barrier, adds up a column of what all brought; the last rounds and threads may reach
+//! Tiles: iterations in which each thread of a threadgroup brings an element of a buffer to threadgroup memory
+//! and, after a barrier, adds up a column of what all brought; the last iterations and threads may reach
 //! beyond the buffer. Compilers may load the column from the buffer instead.
 
 use invar_ir::inst::InstKind;
@@ -24,8 +24,10 @@ impl Generator<'_> {
         let source = self
             .k
             .buffer(&format!("source{number}"), Access::Read, scalar);
-        let rounds = 1 + self.random.below(3) as u32;
-        let count = self.random.pick(&[0, 7, x * y, 2 * x * y * rounds, 400]);
+        let iterations = 1 + self.random.below(3) as u32;
+        let count = self
+            .random
+            .pick(&[0, 7, x * y, 2 * x * y * iterations, 400]);
         self.data.push(Data::Iota(u64::from(count)));
         let pitch = x + self.random.below(2) as u32;
         let tile = self
@@ -38,7 +40,7 @@ impl Generator<'_> {
         };
         let [lower, step] = [0, y].map(|n| self.constant_u32(n));
         let less = self.random.below(y as usize) as u32;
-        let upper = self.constant_u32(rounds * y - less);
+        let upper = self.constant_u32(iterations * y - less);
         let types = [Type::U32, Type::Scalar(scalar)];
         let params = self.k.open_region(&types);
         self.bring(params[0], source, tile, [x, pitch]);

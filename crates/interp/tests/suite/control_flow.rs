@@ -158,7 +158,7 @@ impl Maker {
                 values.extend(given);
             }
             _ => {
-                // A loop that ends by itself: its first carried value counts the rounds.
+                // A loop that ends by itself: its first carried value counts the iterations.
                 let zero = k.const_u32(0);
                 let one = k.const_u32(1);
                 let limit = k.const_u32(1 + self.random.below(6) as u32);
@@ -182,7 +182,7 @@ impl Maker {
         }
     }
 
-    /// Perhaps leaves the loop, its round or the kernel.
+    /// Perhaps leaves the loop, its iteration or the kernel.
     fn end(&mut self, k: &mut KernelBuilder, values: &[Value], carried: Option<(usize, Value)>) {
         if k.terminated() {
             return;

@@ -5,7 +5,7 @@ use invar_interp::{Arg, Dispatch, Options, run};
 use invar_ir::ops::evaluate::Program;
 use invar_ir::{Access, Dim, Imm, KernelBuilder, Module, Op, Place, Scalar, Type, verify};
 
-/// Of every size, so that neighbours need short and long reductions and different rounds.
+/// Of every size, so that neighbours need short and long reductions and different iterations.
 fn operands(count: u32, seed: u32) -> Vec<f32> {
     (0..count)
         .map(|i| f32::from_bits((i ^ seed).wrapping_mul(0x9e37_79b9)))

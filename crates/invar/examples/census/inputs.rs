@@ -229,9 +229,9 @@ fn likeness_of(
     }
     let (Some(a), Some(b)) = (float(scalar, a), float(scalar, b)) else {
         // A number is rounded to a code.
-        let rounds = code.is_some_and(|format| format.name().contains("norm"));
+        let iterations = code.is_some_and(|format| format.name().contains("norm"));
         let apart = if coarse { 2 } else { 1 };
-        let is_close = rounds && a.abs_diff(b) <= apart;
+        let is_close = iterations && a.abs_diff(b) <= apart;
         return match is_close {
             true => Likeness::Close,
             false => Likeness::Different,

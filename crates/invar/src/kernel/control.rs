@@ -181,19 +181,19 @@ pub fn for_<T: Integer, V: Vars>(
         }
     });
     if range.is_closed {
-        // As many rounds as there are numbers, in 64 bits, where that is a number: those of 64 bits that
+        // As many iterations as there are numbers, in 64 bits, where that is a number: those of 64 bits that
         // are too many would never come to an end.
         let distance = cast::<u64>(upper - lower) & mask::<T>(place);
-        let rounds = add_sat(distance, lit(1, place));
-        let rounds = select(lit(0, place), rounds, le((lower, upper)));
+        let iterations = add_sat(distance, lit(1, place));
+        let iterations = select(lit(0, place), iterations, le((lower, upper)));
         let step = cast::<u64>(step);
         return count(
-            (lit(0, place), rounds, step),
+            (lit(0, place), iterations, step),
             place,
             ("", names),
             vars,
-            |round, vars| {
-                let passed = cast::<T>(round);
+            |iteration, vars| {
+                let passed = cast::<T>(iteration);
                 let at = match range.is_reversed {
                     true => upper - passed,
                     false => lower + passed,
@@ -213,20 +213,20 @@ pub fn for_<T: Integer, V: Vars>(
     count((lower, upper, step), place, (index, names), vars, body)
 }
 
-/// As many rounds as values are taken one after the other.
-pub fn rounds(count: usize, place: Place4) -> Range<u32> {
+/// As many iterations as values are taken one after the other.
+pub fn iterations(count: usize, place: Place4) -> Range<u32> {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     range(lit(0, place), lit(count, place), || 1)
 }
 
-/// The value of a round of `for x in [a, b, c]`.
-pub fn nth<V: Vars, const N: usize>(values: [V; N], round: Val<u32>) -> V {
+/// The value of an iteration of `for x in [a, b, c]`.
+pub fn nth<V: Vars, const N: usize>(values: [V; N], iteration: Val<u32>) -> V {
     let mut columns: Vec<Vec<Value>> = values.iter().map(values_of).collect();
     let mut chosen = columns.pop().unwrap_or_default();
     for (number, before) in (0u32..).zip(columns).collect::<Vec<_>>().into_iter().rev() {
         let is_it = with(|k| {
             let number = k.builder.const_u32(number);
-            k.builder.eq(round.ssa(), number)
+            k.builder.eq(iteration.ssa(), number)
         });
         chosen = either(is_it, before, chosen);
     }
@@ -251,9 +251,9 @@ fn either(condition: Value, first: Vec<Value>, others: Vec<Value>) -> Vec<Value>
     chosen.collect()
 }
 
-/// The value of a round of `for x in TABLE`.
-pub fn entry<T: Constant>(table: ConstantTable<T>, round: Val<u32>) -> Val<T> {
-    read(part(table, round))
+/// The value of an iteration of `for x in TABLE`.
+pub fn entry<T: Constant>(table: ConstantTable<T>, iteration: Val<u32>) -> Val<T> {
+    read(part(table, iteration))
 }
 
 /// The bits that an integer has, of 64.
@@ -315,7 +315,7 @@ pub fn break_<V: Vars>(place: Place4, vars: V) {
     with(|k| k.builder.break_(&values));
 }
 
-/// Begins the next round of the innermost loop with these values.
+/// Begins the next iteration of the innermost loop with these values.
 pub fn continue_<V: Vars>(place: Place4, vars: V) {
     at(place, ());
     let mut values = Vec::new();

@@ -28,7 +28,7 @@ mod value;
 mod vector;
 
 pub use control::{
-    Range, break_, continue_, entry, for_, if_, loop_, never, nth, range, rounds, while_,
+    Range, break_, continue_, entry, for_, if_, iterations, loop_, never, nth, range, while_,
 };
 pub use data::{
     AtomicInteger, AtomicNumber, Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats,

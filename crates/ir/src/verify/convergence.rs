@@ -208,17 +208,17 @@ impl<'a> Check<'a> {
                     ),
                 )
             }
-            Point::Rounds { span } => (
-                format!("threads run different numbers of rounds: {on} {varies}"),
+            Point::Iterations { span } => (
+                format!("threads run different numbers of iterations: {on} {varies}"),
                 Some((
                     span,
                     format!(
-                        "the rounds of this `{}` depend on {on}",
+                        "the iterations of this `{}` depend on {on}",
                         self.construct(span, "for")
                     ),
                 )),
                 format!(
-                    "let all threads of the {scope_name} run as many rounds, and guard the rest of \
+                    "let all threads of the {scope_name} run as many iterations, and guard the rest of \
                      the body with an `if`"
                 ),
             ),
@@ -227,9 +227,9 @@ impl<'a> Check<'a> {
                 span,
                 name: "break",
             } if is_condition(span, reason) => (
-                format!("threads leave the loop in different rounds: {on} {varies}"),
-                Some((span, format!("the rounds of this loop depend on {on}"))),
-                "move it after the loop, or let all threads run as many rounds".to_string(),
+                format!("threads leave the loop in different iterations: {on} {varies}"),
+                Some((span, format!("the iterations of this loop depend on {on}"))),
+                "move it after the loop, or let all threads run as many iterations".to_string(),
             ),
             Point::Exit { span, name } => taken(span, name, after_exit(name)),
             Point::If { span, .. } => {
@@ -250,13 +250,13 @@ impl<'a> Check<'a> {
         let leaves = match point {
             Point::Exit { span, .. } => !is_condition(span, reason),
             Point::If { .. } => jump.is_some(),
-            Point::Meet | Point::Rounds { .. } => false,
+            Point::Meet | Point::Iterations { .. } => false,
         };
         if leaves {
             let is_jump = |span: &Span| jump.is_some_and(|(jump, _)| jump == *span);
             let mut around = reason.points.iter().filter_map(|(point, on)| match point {
                 Point::If { span, .. } => Some((*span, *on)),
-                Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
+                Point::Meet | Point::Iterations { .. } | Point::Exit { .. } => None,
             });
             let outer = around.find(|(span, _)| !is_jump(span));
             let decides = decides.map(|(span, on)| (span, Some(on)));
@@ -461,7 +461,7 @@ fn after_exit(name: &str) -> &'static str {
         "break" => {
             "move it after the loop, or leave the loop by a condition that is the same for all"
         }
-        _continue => "guard the rest of the round with an `if` that ends before it",
+        _continue => "guard the rest of the iteration with an `if` that ends before it",
     }
 }
 
@@ -481,7 +481,7 @@ fn is_condition(exit: Span, reason: &Reason) -> bool {
         .iter()
         .find_map(|(point, _)| match point {
             Point::If { span, .. } => Some(*span),
-            Point::Meet | Point::Rounds { .. } | Point::Exit { .. } => None,
+            Point::Meet | Point::Iterations { .. } | Point::Exit { .. } => None,
         });
     exit.source.is_some() && around == Some(exit)
 }

@@ -116,7 +116,7 @@ fn every_function_with_a_bound_has_golden_values() {
 }
 
 /// A vector's components come out as they do alone, also where they need different branches and
-/// numbers of rounds.
+/// numbers of iterations.
 #[test]
 fn functions_go_component_by_component() {
     let mut compared = 0;

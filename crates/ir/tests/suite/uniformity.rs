@@ -214,7 +214,7 @@ impl Generator<'_> {
             let mut left = vec![carried[0]];
             left.extend(self.list(count));
             k.if_else(more, |_| {}, |k| k.break_(&left));
-            // Only the end of the body begins the next round, so that the loop ends.
+            // Only the end of the body begins the next iteration, so that the loop ends.
             self.loops.push((count + 1, false));
             let mut next = vec![next_index];
             next.extend(self.block(k, depth, count));
@@ -245,7 +245,7 @@ fn kernel(random: &mut Random) -> Module {
 
 // ---- one thread ----
 
-/// A place in the run of a thread: an instruction's number and the rounds of the loops around.
+/// A place in the run of a thread: an instruction's number and the iterations of the loops around.
 type Instance = (usize, Vec<u32>);
 
 struct Thread<'a> {
@@ -255,7 +255,7 @@ struct Thread<'a> {
     regions: &'a HashMap<*const Region, usize>,
     values: Vec<u64>,
     arrays: Vec<[u64; 4]>,
-    rounds: Vec<u32>,
+    iterations: Vec<u32>,
     /// The results of what ran.
     trace: BTreeMap<Instance, Vec<u64>>,
     /// The parameters of the regions that ran.
@@ -289,7 +289,7 @@ impl Thread<'_> {
     fn begin(&mut self, region: &Region) {
         let at = (
             self.regions[&std::ptr::from_ref(region)],
-            self.rounds.clone(),
+            self.iterations.clone(),
         );
         let params = region.params.iter().map(|v| self.values[v.0 as usize]);
         let params = params.collect();
@@ -299,7 +299,10 @@ impl Thread<'_> {
     fn region(&mut self, region: &Region) -> End {
         self.begin(region);
         for inst in &region.insts {
-            let at = (self.numbers[&std::ptr::from_ref(inst)], self.rounds.clone());
+            let at = (
+                self.numbers[&std::ptr::from_ref(inst)],
+                self.iterations.clone(),
+            );
             self.trace.insert(at.clone(), Vec::new());
             if let Some(end) = self.inst(inst, &at) {
                 return end;
@@ -368,7 +371,7 @@ impl Thread<'_> {
             } => {
                 let (lower, upper) = (v(*lower), v(*upper));
                 let mut carried = self.get(init);
-                self.rounds.push(0);
+                self.iterations.push(0);
                 for index in lower..upper {
                     let mut params = vec![index];
                     params.extend(&carried);
@@ -381,15 +384,15 @@ impl Thread<'_> {
                         }
                         End::Return => return Some(End::Return),
                     }
-                    *self.rounds.last_mut().unwrap() += 1;
+                    *self.iterations.last_mut().unwrap() += 1;
                 }
-                self.rounds.pop();
+                self.iterations.pop();
                 self.set(&inst.results, &carried);
                 return None;
             }
             InstKind::Loop { init, body } => {
                 let mut carried = self.get(init);
-                self.rounds.push(0);
+                self.iterations.push(0);
                 loop {
                     self.set(&body.params, &carried);
                     match self.region(body) {
@@ -400,9 +403,9 @@ impl Thread<'_> {
                         }
                         End::Return => return Some(End::Return),
                     }
-                    *self.rounds.last_mut().unwrap() += 1;
+                    *self.iterations.last_mut().unwrap() += 1;
                 }
-                self.rounds.pop();
+                self.iterations.pop();
                 self.set(&inst.results, &carried);
                 return None;
             }
@@ -485,7 +488,7 @@ fn check(module: Module, claims: &mut Claims) {
             regions: &region_numbers,
             values: vec![0; kernel.values.len()],
             arrays: vec![[0; 4]; kernel.allocs.len()],
-            rounds: Vec::new(),
+            iterations: Vec::new(),
             trace: BTreeMap::new(),
             begun: BTreeMap::new(),
             loads: BTreeMap::new(),
@@ -493,13 +496,13 @@ fn check(module: Module, claims: &mut Claims) {
         thread.values[0] = N;
         assert_eq!(thread.kernel.params.len(), 2);
         thread.region(&kernel.body);
-        let mut compare = |of: &[Value], found: &[u64], rounds: &[u32]| {
+        let mut compare = |of: &[Value], found: &[u64], iterations: &[u32]| {
             for (value, found) in of.iter().zip(found) {
                 let level = uniformity.of(*value);
                 claims.values[level as usize] += 1;
                 if let Some(group) = group(level, number) {
                     let first = values
-                        .entry((*value, rounds.to_vec(), group))
+                        .entry((*value, iterations.to_vec(), group))
                         .or_insert(*found);
                     assert_eq!(
                         first,
@@ -511,21 +514,21 @@ fn check(module: Module, claims: &mut Claims) {
                 }
             }
         };
-        for ((i, rounds), found) in &thread.trace {
-            compare(&insts[*i].results, found, rounds);
+        for ((i, iterations), found) in &thread.trace {
+            compare(&insts[*i].results, found, iterations);
             let level = uniformity.control(*i);
             claims.controls[level as usize] += 1;
             if let Some(group) = group(level, number) {
                 *arrivals
-                    .entry((false, (*i, rounds.clone()), group))
+                    .entry((false, (*i, iterations.clone()), group))
                     .or_default() += 1;
             }
         }
-        for ((i, rounds), found) in &thread.begun {
-            compare(&regions[*i].params, found, rounds);
+        for ((i, iterations), found) in &thread.begun {
+            compare(&regions[*i].params, found, iterations);
             if let Some(group) = group(uniformity.region(*i).control, number) {
                 *arrivals
-                    .entry((true, (*i, rounds.clone()), group))
+                    .entry((true, (*i, iterations.clone()), group))
                     .or_default() += 1;
             }
         }
@@ -546,7 +549,7 @@ fn check(module: Module, claims: &mut Claims) {
         assert_eq!(
             count,
             size(level),
-            "control of {} {} in rounds {:?} is claimed {level:?}:\n{}",
+            "control of {} {} in iterations {:?} is claimed {level:?}:\n{}",
             if is_region { "region" } else { "instruction" },
             at.0,
             at.1,

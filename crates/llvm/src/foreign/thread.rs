@@ -1,5 +1,5 @@
 //! Ways on which a condition is known go where it leads: `a && b` in the head of a loop is a block that asks what
-//! the blocks before it found, so that the rounds of the loop cannot be counted.
+//! the blocks before it found, so that the iterations of the loop cannot be counted.
 //!
 //! Invariant: no instruction but jumps and the values that ways bring is made, moved or left out, and no loop
 //! gets a second way in.

@@ -60,9 +60,9 @@ pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLV
     true
 }
 
-/// Adds one to how many rounds of a loop the author says are to be written as one, where the test stands in front:
-/// LLVM counts how often it comes there, and of a loop of so many rounds that is once more. So it sees that it is to
-/// write all of that loop out.
+/// Adds one to how many iterations of a loop the author says are to be written as one, where the test stands in front:
+/// LLVM counts how often it comes there, and of a loop of so many iterations that is once more. So it sees that it is
+/// to write all of that loop out.
 ///
 /// # Safety
 /// It is a function of the context.
@@ -73,10 +73,15 @@ pub(super) unsafe fn count_tests_in_front(context: LLVMContextRef, function: LLV
         for (back, _) in ways_back(function) {
             let is_in_front = LLVMGetInstructionOpcode(back) == LLVMOpcode::LLVMBr
                 && LLVMIsConditional(back) == 0;
-            if let Some(Some(rounds)) = says_how(LLVMGetMetadata(back, kind))
+            if let Some(Some(iterations)) = says_how(LLVMGetMetadata(back, kind))
                 && is_in_front
             {
-                note(context, back, c"llvm.loop.unroll.count", Some(rounds + 1));
+                note(
+                    context,
+                    back,
+                    c"llvm.loop.unroll.count",
+                    Some(iterations + 1),
+                );
             }
         }
     }
@@ -90,14 +95,14 @@ unsafe fn kind_of_notes(context: LLVMContextRef) -> u32 {
 }
 
 /// Notes of the loop of a jump how it is to be written out, and nothing else.
-unsafe fn note(context: LLVMContextRef, back: LLVMValueRef, what: &CStr, rounds: Option<u64>) {
+unsafe fn note(context: LLVMContextRef, back: LLVMValueRef, what: &CStr, iterations: Option<u64>) {
     // SAFETY: the node that stands for itself is made as LLVM's readers make it.
     unsafe {
         let what = LLVMMDStringInContext2(context, what.as_ptr(), what.to_bytes().len());
-        let rounds = rounds.map(|rounds| {
-            LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), rounds, 0))
+        let iterations = iterations.map(|iterations| {
+            LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), iterations, 0))
         });
-        let mut how: Vec<_> = iter::once(what).chain(rounds).collect();
+        let mut how: Vec<_> = iter::once(what).chain(iterations).collect();
         let how = LLVMMDNodeInContext2(context, how.as_mut_ptr(), how.len());
         let itself = LLVMTemporaryMDNode(context, ptr::null_mut(), 0);
         let mut parts = [itself, how];
@@ -111,7 +116,8 @@ unsafe fn note(context: LLVMContextRef, back: LLVMValueRef, what: &CStr, rounds:
     }
 }
 
-/// Whether what is noted of a loop says how it is to be written out, and then how many rounds as one, if that is said.
+/// Whether what is noted of a loop says how it is to be written out, and then how many iterations as one, if that is
+/// said.
 unsafe fn says_how(note: LLVMValueRef) -> Option<Option<u64>> {
     // SAFETY: it is nothing or a node, whose parts are nodes or other metadata; there is room for all.
     unsafe {
@@ -123,11 +129,11 @@ unsafe fn says_how(note: LLVMValueRef) -> Option<Option<u64>> {
                 return None;
             }
             let text = slice::from_raw_parts(text.cast::<u8>(), length as usize);
-            let rounds = said.get(1).filter(|rounds| {
-                text == b"llvm.loop.unroll.count" && !LLVMIsAConstantInt(**rounds).is_null()
+            let iterations = said.get(1).filter(|iterations| {
+                text == b"llvm.loop.unroll.count" && !LLVMIsAConstantInt(**iterations).is_null()
             });
-            let rounds = rounds.map(|rounds| LLVMConstIntGetZExtValue(*rounds));
-            text.starts_with(b"llvm.loop.unroll").then_some(rounds)
+            let iterations = iterations.map(|iterations| LLVMConstIntGetZExtValue(*iterations));
+            text.starts_with(b"llvm.loop.unroll").then_some(iterations)
         })
     }
 }

@@ -6,19 +6,19 @@ use invar_ir::text::parse;
 use invar_ir::{Rule, Verified, verify};
 use invar_llvm::{CompileOptions, Text, compile, emit, foreign};
 
-/// A kernel with these lines, `#` in them replaced by the number of the round.
-fn kernel(rounds: usize, lines: &str) -> Verified {
+/// A kernel with these lines, `#` in them replaced by the number of the iteration.
+fn kernel(iterations: usize, lines: &str) -> Verified {
     let mut text = String::from(
         "kernel @k(%x: device read_write u32, %n: u32) {
              %i = thread_position_in_grid x
              %v0 = load %x[%i]\n",
     );
-    for round in 1..=rounds {
+    for round in 1..=iterations {
         let before = (round - 1).to_string();
         let lines = lines.replace("#-", &before);
         text.push_str(&lines.replace('#', &round.to_string()));
     }
-    text.push_str(&format!("store %x[%i], %v{rounds}\n}}\n"));
+    text.push_str(&format!("store %x[%i], %v{iterations}\n}}\n"));
     verify(parse("long.inv", &text).expect("a text")).expect("a kernel")
 }
 
@@ -49,11 +49,11 @@ fn many_returns_need_no_more_stack() {
 
 #[test]
 fn a_constant_of_very_many_sums_of_products_is_hidden() {
-    let lines = |rounds: usize| -> String {
-        let sums = (1..=rounds).map(|i| format!("%v{i} = fma %v{}, %s, %half\n", i - 1));
+    let lines = |iterations: usize| -> String {
+        let sums = (1..=iterations).map(|i| format!("%v{i} = fma %v{}, %s, %half\n", i - 1));
         sums.collect()
     };
-    let hidden = |rounds: usize| {
+    let hidden = |iterations: usize| {
         let text = format!(
             "kernel @k(%x: device read_write f32) {{
                  %i = thread_position_in_grid x
@@ -61,9 +61,9 @@ fn a_constant_of_very_many_sums_of_products_is_hidden() {
                  %half = const f32 0.5
                  %v0 = add %s, %s
                  {}
-                 store %x[%i], %v{rounds}
+                 store %x[%i], %v{iterations}
              }}",
-            lines(rounds)
+            lines(iterations)
         );
         let module = verify(parse("sums.inv", &text).expect("a text")).expect("a kernel");
         let text = emit(&module, "k", &options(), Text::Llvm).expect("a text");
@@ -78,15 +78,15 @@ fn a_constant_of_very_many_sums_of_products_is_hidden() {
 
 #[test]
 fn a_vector_of_very_many_uses_gets_other_names() {
-    let names = |rounds: usize| {
-        let sums = (1..=rounds).map(|i| format!("%v{i} = sub %s, %v{}\n", i - 1));
+    let names = |iterations: usize| {
+        let sums = (1..=iterations).map(|i| format!("%v{i} = sub %s, %v{}\n", i - 1));
         let text = format!(
             "kernel @k(%x: device read_write f32) {{
                  %i = thread_position_in_grid x
                  %s = load %x[%i]
                  %v0 = mul %s, %s
                  {}
-                 store %x[%i], %v{rounds}
+                 store %x[%i], %v{iterations}
              }}",
             sums.collect::<String>()
         );
@@ -137,8 +137,8 @@ fn copies_beyond_the_limit_are_refused_before_they_are_written_out() {
 
 #[test]
 fn vectors_of_very_many_constants_are_made_of_numbers_in_long_kernels() {
-    let numbers = |rounds: usize, most_improved: u32| {
-        let stores = (1..=rounds).map(|i| {
+    let numbers = |iterations: usize, most_improved: u32| {
+        let stores = (1..=iterations).map(|i| {
             format!(
                 "%c{i} = const u32 {i}\n%f{i} = eq %v, %c{i}\nif %f{i} {{ store %x[%i], %c{i} }}\n"
             )

@@ -448,9 +448,9 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
     assert_eq!(asks_by(4, "const u32 128", "%x"), 0);
 }
 
-/// `sum += x[row * n + k] * y[which * n + k]`, sixteen rounds at a time.
+/// `sum += x[row * n + k] * y[which * n + k]`, sixteen iterations at a time.
 fn rows_by_rows(which: &str) -> String {
-    let mut rounds = String::new();
+    let mut iterations = String::new();
     for k in 0..16 {
         let next = if k == 15 {
             "next".into()
@@ -462,7 +462,7 @@ fn rows_by_rows(which: &str) -> String {
         } else {
             format!("acc.{k}")
         };
-        rounds += &format!(
+        iterations += &format!(
             "%by.{k} = const u32 {k}
             %i.{k} = add %i, %by.{k}
             %j.{k} = add %j, %by.{k}
@@ -486,7 +486,7 @@ fn rows_by_rows(which: &str) -> String {
             %sum = for %k = %zero to %n step %step carry(%acc = %none) {{
                 %i = add %left, %k
                 %j = add %right, %k
-                {rounds}
+                {iterations}
                 yield %next
             }}
             %to = mul %row, %width
@@ -613,7 +613,7 @@ fn a_stretch_of_several_accesses_is_asked_for_a_threadgroup_ahead() {
 
 #[test]
 fn rows_of_the_next_round_of_all_threads_are_asked_for_in_a_loop_of_each() {
-    // For each row of its own the loop within asks for the one that stands there in the next round.
+    // For each row of its own the loop within asks for the one that stands there in the next iteration.
     let asks = |start: &str, column: &str| {
         let text = format!(
             "kernel @sums(%x: device read f32, %y: device write f32, %n: u32) threadgroup(16, 16) {{

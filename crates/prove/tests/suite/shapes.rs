@@ -565,8 +565,8 @@ impl Writer {
         };
         let tile = self.tile(size);
         let (x, mine, theirs) = (self.x(), self.t(), self.other_thread(size));
-        let rounds = self.below(3) == 0;
-        if rounds {
+        let iterations = self.below(3) == 0;
+        if iterations {
             let (zero, one, n) = (self.constant(0), self.constant(1), self.scalar("n"));
             self.line(&format!(
                 "for %k{} = {zero} to {n} step {one} {{",
@@ -577,10 +577,10 @@ impl Writer {
         self.line(&format!("store {tile}[{mine}], {x}"));
         self.barrier("threadgroup");
         let value = self.op(&format!("load {tile}[{theirs}]"));
-        if rounds {
+        if iterations {
             self.barrier("threadgroup");
             self.close();
-            return "exchange in rounds";
+            return "exchange in iterations";
         }
         let buffer = self.buffer("write");
         self.room(&buffer, 1, &[Factor::GridX]);
@@ -1098,7 +1098,7 @@ impl Writer {
         "steps through rows"
     }
 
-    /// Steps so far that an index leaves its type after a few rounds, and would then be that of another thread.
+    /// Steps so far that an index leaves its type after a few iterations, and would then be that of another thread.
     fn steps_far(&mut self) -> &'static str {
         let (t, n) = (self.t(), self.scalar("n"));
         let size = self.size.unwrap_or(32);
@@ -1419,10 +1419,10 @@ impl Writer {
         let tile = self.tile(size);
         let (x, t, group) = (self.x(), self.t(), self.group());
         let (zero, one, end) = (self.constant(0), self.constant(1), self.constant(size));
-        let rounds = self.constant(size.ilog2());
+        let iterations = self.constant(size.ilog2());
         self.line(&format!("store {tile}[{t}], {x}"));
         let k = self.fresh();
-        self.line(&format!("for {k} = {zero} to {rounds} step {one} {{"));
+        self.line(&format!("for {k} = {zero} to {iterations} step {one} {{"));
         self.depth += 1;
         self.barrier("threadgroup");
         let near = self.op(&format!("shl {one}, {k}"));

@@ -62,7 +62,7 @@ impl Gpu {
         self.wait_for_watched()
     }
 
-    /// Waits until it has been looked at what dispatches said of their rounds that belong to no task.
+    /// Waits until it has been looked at what dispatches said of their iterations that belong to no task.
     ///
     /// # Errors
     /// What went wrong with them, or an earlier failure of the GPU.

@@ -38,7 +38,7 @@ pub(crate) struct Watch {
     pub(super) dispatches: Vec<Watched>,
 }
 
-/// A dispatch whose rounds are watched.
+/// A dispatch whose iterations are watched.
 pub(super) struct Watched {
     pub(super) kernel: Arc<str>,
     /// Who fails with it; where no dispatch does, the next caller that asks the GPU is told.

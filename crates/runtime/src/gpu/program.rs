@@ -43,13 +43,13 @@ pub(crate) struct Inner {
     pub(crate) coarse: u32,
     /// The one last asked for comes first.
     variants: Mutex<Vec<(Shape, Arc<Variant>)>>,
-    /// `Scalar` parameters that decide how many rounds loops over rows have.
+    /// `Scalar` parameters that decide how many iterations loops over rows have.
     deciding: Vec<usize>,
     /// The values that large dispatches gave for these, and whether the kernel is compiled for them.
     given: Mutex<HashMap<Vec<u64>, Given>>,
 }
 
-/// What is known of values that decide how many rounds loops have.
+/// What is known of values that decide how many iterations loops have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Given {
     /// One dispatch had them.
@@ -169,7 +169,7 @@ impl GpuProgram {
     }
 
     /// The `Scalar` parameters for whose values a pipeline of their own is worth it: large dispatches gave
-    /// them twice, and loops over rows then have a known number of rounds. The values fit the kernel.
+    /// them twice, and loops over rows then have a known number of iterations. The values fit the kernel.
     pub(crate) fn fixed_scalars(
         &self,
         threadgroup: [u32; 3],

@@ -31,7 +31,7 @@ pub(crate) struct Recording {
     pub(super) constants: Constants,
     /// Of a batch whose first part was sent already: when, and what noted its beginning.
     pub(super) begun: Option<(Instant, Option<Stopwatch>)>,
-    /// The dispatches whose rounds are watched.
+    /// The dispatches whose iterations are watched.
     pub(super) watch: Option<Watch>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct SubmittedBatch {
     pub(crate) at: Instant,
     /// What has noted its times.
     pub(crate) stopwatch: Option<Stopwatch>,
-    /// Its dispatches whose rounds are watched.
+    /// Its dispatches whose iterations are watched.
     pub(crate) watch: Option<Watch>,
 }
 

@@ -49,8 +49,8 @@ fn ended_early(gpu: &Gpu, kernel: &str) -> Error {
     Error::new(
         Rule::DeadlineExceeded,
         format!(
-            "the loops of kernel `{kernel}` make more rounds than `{}` runs: it ends all loops of a thread, \
-             and of the few that run beside it, after about 65,000 rounds in all, and what the kernel stored \
+            "the loops of kernel `{kernel}` make more iterations than `{}` runs: it ends all loops of a thread, \
+             and of the few that run beside it, after about 65,000 iterations in all, and what the kernel stored \
              is void; run it on the cpu device, or with another driver",
             gpu.0.capabilities.description
         ),

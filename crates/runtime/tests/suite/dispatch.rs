@@ -105,13 +105,13 @@ fn o3_dispatches_that_share_a_buffer_run_in_the_order_submitted() {
         let program = compile(&device, INCREMENT);
         let x = Buffer::<u32>::zeroed(&device, 70).expect("a buffer");
         let queues = [device.queue(), device.queue()];
-        let rounds = 40;
-        for round in 0..rounds {
+        let iterations = 40;
+        for round in 0..iterations {
             queues[round % 2]
                 .dispatch(&program, Dispatch::linear(70, 32), &[Arg::from(&x)])
                 .expect("it fits");
         }
-        assert_eq!(x.read().expect("read"), [rounds as u32; 70]);
+        assert_eq!(x.read().expect("read"), [iterations as u32; 70]);
         // A write of the host comes between.
         x.write(0, &[100; 70]).expect("written");
         queues[0]
@@ -661,13 +661,13 @@ fn threads_dispatch_at_once() {
     for device in Device::all() {
         let program = compile(&device, INCREMENT);
         let shared = Buffer::<u32>::zeroed(&device, 33).expect("a buffer");
-        let (threads, rounds) = (6, 25);
+        let (threads, iterations) = (6, 25);
         std::thread::scope(|threads_scope| {
             for _ in 0..threads {
                 threads_scope.spawn(|| {
                     let queue = device.queue();
                     let own = Buffer::<u32>::zeroed(&device, 50).expect("a buffer");
-                    for round in 0..rounds {
+                    for round in 0..iterations {
                         let grid = Dispatch::linear(50, 16);
                         let a = queue
                             .dispatch(&program, grid, &[Arg::from(&own)])
@@ -681,11 +681,11 @@ fn threads_dispatch_at_once() {
                         }
                     }
                     queue.wait().expect("all ran");
-                    assert_eq!(own.read().expect("read"), [rounds; 50]);
+                    assert_eq!(own.read().expect("read"), [iterations; 50]);
                 });
             }
         });
-        assert_eq!(shared.read().expect("read"), [threads * rounds; 33]);
+        assert_eq!(shared.read().expect("read"), [threads * iterations; 33]);
     }
 }
 

@@ -309,7 +309,7 @@ fn a_dispatch_that_takes_too_long_is_given_up() {
     let program = device.compile(&module, "long").unwrap();
     let queue = device.queue();
     // Long for this GPU: where the driver ends loops after some 65,000 rounds it needs many threads.
-    let (threads, rounds) = match Gpu::open(0).unwrap().features().ends_loops {
+    let (threads, iterations) = match Gpu::open(0).unwrap().features().ends_loops {
         true => (1u32 << 17, 60_000u32),
         false => (1, 1 << 28),
     };
@@ -319,7 +319,7 @@ fn a_dispatch_that_takes_too_long_is_given_up() {
         let x = scope.lend(&device, &mut x)?;
         let limit = Some(std::time::Duration::from_millis(1));
         let limited = device.queue().with_time_limit(limit);
-        let args = [(&x).into(), rounds.into()];
+        let args = [(&x).into(), iterations.into()];
         let late = limited.run(&program, grid, &args);
         assert_eq!(late.unwrap_err().rule(), Some(Rule::DeadlineExceeded));
         let submission = queue.dispatch(&program, grid, &args)?;

@@ -10,7 +10,7 @@ use invar_ir::verify;
 use invar_runtime::gpu::Gpu;
 use invar_runtime::{Arg, Buffer, Device, Dispatch};
 
-/// Adds one in a loop of `n` rounds.
+/// Adds one in a loop of `n` iterations.
 const LONG: &str = "kernel @long(%y: device read_write u32, %n: u32) {
     %i = thread_position_in_grid x
     %zero = const u32 0
@@ -37,8 +37,8 @@ fn a_dispatch_that_waits_for_the_gpu_is_cancelled_at_once() {
     let module = verify(parse("long.inv", LONG).unwrap()).unwrap();
     let program = device.compile(&module, "long").unwrap();
     let queue = device.queue();
-    let dispatch = |y: &Buffer<u32>, threads: u32, rounds: u32| {
-        let args = [Arg::from(y), Arg::from(rounds)];
+    let dispatch = |y: &Buffer<u32>, threads: u32, iterations: u32| {
+        let args = [Arg::from(y), Arg::from(iterations)];
         let grid = Dispatch::linear(threads, 64);
         queue.dispatch(&program, grid, &args).unwrap()
     };

@@ -12,12 +12,12 @@ use invar_runtime::{Arg, Buffer, Device, Dispatch, Program, Timestamps, scope};
 
 /// Takes as long as it is told.
 const WORK: &str = "
-kernel @work(%x: device read_write u32, %rounds: u32) {
+kernel @work(%x: device read_write u32, %iterations: u32) {
     %i = thread_position_in_grid x
     %v = load %x[%i]
     %zero = const u32 0
     %one = const u32 1
-    %last = for %n = %zero to %rounds step %one carry(%sum = %v) {
+    %last = for %n = %zero to %iterations step %one carry(%sum = %v) {
         %square = mul %sum, %sum
         %next = add %square, %n
         yield %next
@@ -63,8 +63,8 @@ fn what_does_more_takes_longer() {
     };
     let x = Buffer::from_slice(&device, &[3u32; 512]).unwrap();
     let queue = device.queue();
-    let took = |rounds: u32| {
-        let args = [Arg::from(&x), rounds.into()];
+    let took = |iterations: u32| {
+        let args = [Arg::from(&x), iterations.into()];
         let before = Instant::now();
         let times = queue
             .run(&program, Dispatch::linear(512, 8), &args)
@@ -74,8 +74,8 @@ fn what_does_more_takes_longer() {
     };
     took(1);
     // The least of several, for the machine does other things too.
-    let least = |rounds| (0..5).map(|_| took(rounds)).min().unwrap();
-    // Mesa's driver that computes on the processor ends loops after 65,535 rounds.
+    let least = |iterations| (0..5).map(|_| took(iterations)).min().unwrap();
+    // Mesa's driver that computes on the processor ends loops after 65,535 iterations.
     let (little, much) = (least(60), least(60_000));
     assert!(much > Duration::from_micros(100), "{much:?}");
     assert!(much > 5 * little, "{much:?}, {little:?}");

@@ -159,7 +159,7 @@ fn lanes_that_are_off_have_any_index() {
     assert_eq!(y[99], 7.0);
 }
 
-/// Its rounds are divided into stretches of threadgroups, where no proof sees that no two of them meet.
+/// Its iterations are divided into stretches of threadgroups, where no proof sees that no two of them meet.
 const BY_STRIDES: &str =
     "kernel @strides(%x: device read f32, %y: device read_write f32, %n: u32) {
     %first = thread_position_in_grid x

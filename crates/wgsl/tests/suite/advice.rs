@@ -71,17 +71,17 @@ fn the_condition_that_takes_a_jump_is_told_in_chains_of_any_length() {
         let y = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;";
         let main = "@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) l: u32) {";
         let wait = "workgroupBarrier();";
-        let rounds = "for (var r = 0u; r < 4u; r++) {";
+        let iterations = "for (var r = 0u; r < 4u; r++) {";
         let (breaks, goes_on) = (chain("break;"), chain("continue;"));
         let (leaves, gives) = (chain("return;"), chain("return 7u;"));
         for (jump, text) in [
             (
                 "continue",
-                format!("{main} {rounds}\n{goes_on}{wait} }} }} {y}"),
+                format!("{main} {iterations}\n{goes_on}{wait} }} }} {y}"),
             ),
             (
                 "break",
-                format!("{main} {rounds}\n{breaks}{wait} }} }} {y}"),
+                format!("{main} {iterations}\n{breaks}{wait} }} }} {y}"),
             ),
             ("return", format!("{main}\n{leaves}{wait} }} {y}")),
             (
@@ -136,7 +136,7 @@ fn conditions_of_loops_begin_where_they_are_written() {
   }
 }";
     let all = labels(text);
-    let told = "the rounds of this loop depend on `k < y[l]`";
+    let told = "the iterations of this loop depend on `k < y[l]`";
     let places = all.iter().filter(|(.., text)| text == told);
     let places: Vec<(u32, u32)> = places.map(|(line, column, _)| (*line, *column)).collect();
     assert_eq!(places, [(6, 5), (13, 7)], "{all:?}");

@@ -199,7 +199,7 @@ fn counting(scalar: Scalar) -> String {
     %one = const u64 1
     %i = thread_position_in_grid x
     %two = const u32 2
-    %rounds, %sum, %last = for %k = %lower to %upper step %step carry(%n = %zero, %acc = %zero, %before = %one) {{
+    %iterations, %sum, %last = for %k = %lower to %upper step %step carry(%n = %zero, %acc = %zero, %before = %one) {{
         %k64 = cast u64 %k
         %next = add %n, %one
         %twice = add %acc, %before
@@ -208,7 +208,7 @@ fn counting(scalar: Scalar) -> String {
     }}
     %o = mul %i, %two
     %mixed = xor %sum, %last
-    store %y[%o], %rounds
+    store %y[%o], %iterations
     %ou = cast u64 %o
     %o1 = add %ou, %one
     store %y[%o1], %mixed

@@ -1,5 +1,5 @@
-//! Loops of many rounds on a GPU: what they compute is right, or the dispatch fails and says why. Mesa's
-//! processor driver ends all loops of a thread after 65,535 rounds in all.
+//! Loops of many iterations on a GPU: what they compute is right, or the dispatch fails and says why. Mesa's
+//! processor driver ends all loops of a thread after 65,535 iterations in all.
 
 #![cfg(feature = "gpu")]
 
@@ -19,7 +19,7 @@ fn gpu() -> Option<(Device, Gpu)> {
     Some((Device::gpu().unwrap(), Gpu::open(0).unwrap()))
 }
 
-/// Adds one in a loop of `n` rounds.
+/// Adds one in a loop of `n` iterations.
 const LONG: &str = "kernel @long(%y: device read_write u32, %n: u32) {
     %i = thread_position_in_grid x
     %zero = const u32 0
@@ -31,7 +31,7 @@ const LONG: &str = "kernel @long(%y: device read_write u32, %n: u32) {
     store %y[%i], %s
 }";
 
-/// As many rounds, in two loops one after the other.
+/// As many iterations, in two loops one after the other.
 const TWICE: &str = "kernel @twice(%y: device read_write u32, %n: u32) {
     %i = thread_position_in_grid x
     %zero = const u32 0
@@ -48,7 +48,7 @@ const TWICE: &str = "kernel @twice(%y: device read_write u32, %n: u32) {
     store %y[%i], %t
 }";
 
-/// A loop in a loop, both of `n` rounds.
+/// A loop in a loop, both of `n` iterations.
 const SQUARE: &str = "kernel @square(%y: device read_write u32, %n: u32) {
     %i = thread_position_in_grid x
     %zero = const u32 0
@@ -63,7 +63,7 @@ const SQUARE: &str = "kernel @square(%y: device read_write u32, %n: u32) {
     store %y[%i], %s
 }";
 
-/// Each of eight threads has a turn of `n` rounds: few for a thread, many for a vector of them. Those that
+/// Each of eight threads has a turn of `n` iterations: few for a thread, many for a vector of them. Those that
 /// have had their turn may leave early.
 const TURNS: &str = "kernel @turns(%y: device read_write u32, %n: u32) {
     %i = thread_position_in_grid x
@@ -119,7 +119,7 @@ fn right_or_told(result: Result<(), Error>, kernel: &str, ends_loops: bool, righ
             assert_eq!(error.rule(), Some(Rule::DeadlineExceeded), "{error}");
             let told = error.to_string();
             assert!(
-                told.contains(&format!("kernel `{kernel}` make more rounds")),
+                told.contains(&format!("kernel `{kernel}` make more iterations")),
                 "{told}"
             );
             assert!(told.contains("cpu device"), "{told}");
@@ -129,7 +129,7 @@ fn right_or_told(result: Result<(), Error>, kernel: &str, ends_loops: bool, righ
 }
 
 #[test]
-fn many_rounds_are_right_or_told() {
+fn many_iterations_are_right_or_told() {
     let Some((device, gpu)) = gpu() else { return };
     let ends_loops = gpu.features().ends_loops;
     let y = Buffer::<u32>::zeroed(&device, 8).unwrap();
@@ -145,7 +145,7 @@ fn many_rounds_are_right_or_told() {
         let right = result.is_err() || y.read().unwrap() == [value; 8];
         right_or_told(result, kernel, ends_loops, right);
     }
-    // What has failed takes nothing from what comes next, and few enough rounds do not fail.
+    // What has failed takes nothing from what comes next, and few enough iterations do not fail.
     for (source, n, value) in [
         (LONG, 60_000, 60_000),
         (TWICE, 30_000, 60_000),
@@ -239,8 +239,8 @@ fn a_limit_holds_while_an_earlier_dispatch_occupies_the_gpu() {
     let program = device.compile(&module, "long").unwrap();
     let limit = Duration::from_millis(300);
     let queue = device.queue().with_time_limit(Some(limit));
-    let run = |y: &Buffer<u32>, threads: u32, rounds: u32| {
-        let args = [Arg::from(y), Arg::from(rounds)];
+    let run = |y: &Buffer<u32>, threads: u32, iterations: u32| {
+        let args = [Arg::from(y), Arg::from(iterations)];
         let begun = Instant::now();
         let result = queue.run(&program, Dispatch::linear(threads, 64), &args);
         (result, begun.elapsed())

@@ -1,17 +1,18 @@
-//! Last rounds: a loop that asks in each round whether what it goes to is still inside is made twice, first for the
-//! rounds that are, without a question.
+//! Last iterations: a loop that asks in each iteration whether what it goes to is still inside is made twice, first for
+//! the iterations that are, without a question.
 //!
 //! ```text
 //! for k = 0 to end step 16 { for i = 0 to 16 { if k + i < n { load a[k + i] } } }
 //!     ->   for k = 0 to n - 15 step 16 { for i = 0 to 16 { load a[k + i] } }, and then the old loop for what is left
 //! ```
 //!
-//! This is for loops that go on by several elements a round over rows of any length: products by tiles, loops that
+//! This is for loops that go on by several elements an iteration over rows of any length: products by tiles, loops that
 //! are written out by hand.
 //!
-//! A comparison `e < n` is known in a round at `k` if `n` is the same in all rounds and for the whole threadgroup, and
-//! `e` is `k` and something from 0 to a constant `R`: it holds where `k < n - R`, and nothing wraps there. Steps are no
-//! greater than `R + 1`, so that the index behind such rounds is `n` at most, and is a number of its type.
+//! A comparison `e < n` is known in an iteration at `k` if `n` is the same in all iterations and for the whole
+//! threadgroup, and `e` is `k` and something from 0 to a constant `R`: it holds where `k < n - R`, and nothing wraps
+//! there. Steps are no greater than `R + 1`, so that the index behind such iterations is `n` at most, and is a number
+//! of its type.
 //!
 //! Deliberately absent: loops in which threads meet, or that are left early; comparisons that are not `<`; what grows
 //! with the place of a thread (`interior.rs`).
@@ -57,7 +58,7 @@ pub(super) fn run(module: &Module, kernel: &mut Kernel) {
     kernel.body = body;
 }
 
-/// What of a loop is known in its first rounds.
+/// What of a loop is known in its first iterations.
 struct Inside {
     /// Comparisons that hold where the index is less than a limit and less than another by so much.
     comparisons: HashMap<Value, (Value, u64)>,
@@ -150,17 +151,17 @@ impl Look<'_> {
         let mut ends = [i128::from(rest.offset()); 2];
         for (product, factor) in rest.terms() {
             let mut symbols = product.symbols();
-            let (Some(Symbol::Round(inner)), None) = (symbols.next(), symbols.next()) else {
+            let (Some(Symbol::Iteration(inner)), None) = (symbols.next(), symbols.next()) else {
                 return None;
             };
             let (least, most) = self.ranges.of(inner)?;
-            // A loop of a step of its own makes no more rounds than numbers lie between its ends.
-            let rounds = (inner != index).then_some(most - least)?;
-            let last = rounds.checked_mul(i128::from(*factor))?;
+            // A loop of a step of its own makes no more iterations than numbers lie between its ends.
+            let iterations = (inner != index).then_some(most - least)?;
+            let last = iterations.checked_mul(i128::from(*factor))?;
             ends = [ends[0] + last.min(0), ends[1] + last.max(0)];
         }
         let [least, most] = ends;
-        // Farther than that, few loops have a round inside; and it is a number of the index's type.
+        // Farther than that, few loops have an iteration inside; and it is a number of the index's type.
         (least >= 0 && most < 1 << (scalar.bits() - 1).min(16)).then_some(most as u64)
     }
 }
@@ -226,7 +227,7 @@ fn apply(values: &mut Vec<ValueInfo>, region: &mut Region, found: &HashMap<Value
             _no_loop => None,
         };
         if let Some(inside) = inside {
-            first_rounds(values, &mut inst, inside, &mut region.insts);
+            first_iterations(values, &mut inst, inside, &mut region.insts);
         } else {
             for inner in inst.kind.regions_mut() {
                 apply(values, inner, found);
@@ -236,8 +237,8 @@ fn apply(values: &mut Vec<ValueInfo>, region: &mut Region, found: &HashMap<Value
     }
 }
 
-/// Puts the rounds that are inside in front of a loop, which goes on from there.
-fn first_rounds(
+/// Puts the iterations that are inside in front of a loop, which goes on from there.
+fn first_iterations(
     values: &mut Vec<ValueInfo>,
     inst: &mut Inst,
     inside: &Inside,
@@ -350,15 +351,15 @@ impl Build<'_> {
         self.op(Op::Select, &[lower, limit, some])
     }
 
-    /// The index behind the rounds below an end.
+    /// The index behind the iterations below an end.
     fn behind(&mut self, lower: Value, end: Value, step: u64) -> Value {
         let [one, step] = [1, step].map(|n| self.constant(n));
         let some = self.typed(Op::Gt, &[end, lower], BOOL);
         let distance = self.op(Op::Sub, &[end, lower]);
         let last = self.op(Op::Sub, &[distance, one]);
         let whole = self.op(Op::Div, &[last, step]);
-        let rounds = self.op(Op::Add, &[whole, one]);
-        let length = self.op(Op::Mul, &[rounds, step]);
+        let iterations = self.op(Op::Add, &[whole, one]);
+        let length = self.op(Op::Mul, &[iterations, step]);
         let next = self.op(Op::Add, &[lower, length]);
         self.op(Op::Select, &[lower, next, some])
     }
