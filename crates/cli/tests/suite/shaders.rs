@@ -951,12 +951,12 @@ fn what_keeps_threads_from_a_barrier_is_called_as_the_author_wrote_it() {
     for (entry, says, says_not) in [
         (
             "counted",
-            "the rounds of this loop depend on `k < x[i]`",
+            "the iterations of this loop depend on `k < x[i]`",
             "this `if`",
         ),
         (
             "repeated",
-            "threads leave the loop in different rounds: `k < i` may differ",
+            "threads leave the loop in different iterations: `k < i` may differ",
             "`break`",
         ),
         ("left", "this `if` depends on `k > i`", "this loop"),

@@ -308,7 +308,7 @@ fn a_dispatch_that_takes_too_long_is_given_up() {
     let module = verify(parse("long.inv", LONG).unwrap()).unwrap();
     let program = device.compile(&module, "long").unwrap();
     let queue = device.queue();
-    // Long for this GPU: where the driver ends loops after some 65,000 rounds it needs many threads.
+    // Long for this GPU: where the driver ends loops after some 65,000 iterations it needs many threads.
     let (threads, iterations) = match Gpu::open(0).unwrap().features().ends_loops {
         true => (1u32 << 17, 60_000u32),
         false => (1, 1 << 28),
