@@ -1,30 +1,34 @@
 //! What a threadgroup or a simdgroup does together: barriers with reads of each other's elements
-//! between them, async copies, simdgroup matrices, assertions of uniformity.
+//! between them, async copies, simdgroup matrices, assertions of uniformity. The statements between two
+//! barriers are those of whoever calls.
 
 use invar_ir::{
     Access, Const, CopyOperands, CopyShape, Level, MatrixPlace, Memory, Scalar, Scope, Spaces,
     Type, Value,
 };
 
-use super::generator::{Generator, STRIDE};
-use super::memory::{Owner, Phase};
+use super::generator::Generator;
+use super::objects::{Owner, Phase, STRIDE};
 use crate::case::Data;
 
+/// An object that threads read of each other and that none writes, until [`Generator::end_sharing`].
+#[must_use]
+pub(super) struct Shared {
+    /// Its number among the objects.
+    object: usize,
+    /// The barrier at the end.
+    scope: Scope,
+    spaces: Spaces,
+}
+
 impl Generator<'_> {
-    pub(super) fn collective(&mut self, depth: u32) {
+    /// Something that threads do together. Where an object is shared then, a few statements may follow that
+    /// read it.
+    pub(super) fn together(&mut self) -> Option<Shared> {
         let threadgroup = self.control >= Level::Threadgroup;
         let simdgroup = self.control >= Level::Simdgroup && self.simdgroup.is_some();
-        if let Some(size) = self.tile_size()
-            && self.random.one_in(2)
-        {
-            return self.tile(size);
-        }
-        let rows = self.row_dims();
-        if !rows.is_empty() && self.random.one_in(3) {
-            return self.rows(&rows);
-        }
         match self.random.below(8) {
-            0..=2 if threadgroup => self.exchange(depth),
+            0..=2 if threadgroup => return self.exchange(),
             3 if threadgroup => {
                 let sets = [
                     Spaces::NONE,
@@ -47,15 +51,24 @@ impl Generator<'_> {
                     self.add(value, Level::Threadgroup);
                 }
             }
-            5 if simdgroup => self.exchange_in_simdgroup(depth),
-            6 if simdgroup && threadgroup => self.async_copy(depth),
+            5 if simdgroup => return self.exchange_in_simdgroup(),
+            6 if simdgroup && threadgroup => return self.async_copy(),
             7 if simdgroup => self.matrices(),
             _not_here => self.operation(),
         }
+        None
     }
 
-    /// Barrier, reads of the threadgroup's elements, barrier.
-    fn exchange(&mut self, depth: u32) {
+    /// From here on each thread has its own elements of the object.
+    pub(super) fn end_sharing(&mut self, shared: Shared) {
+        if !self.k.terminated() {
+            self.k.barrier(shared.scope, shared.spaces);
+        }
+        self.objects[shared.object].phase = Phase::Own;
+    }
+
+    /// A barrier behind which threads read the threadgroup's elements.
+    fn exchange(&mut self) -> Option<Shared> {
         let shareable: Vec<usize> = (0..self.objects.len())
             .filter(|i| match self.objects[*i].owner {
                 Owner::Device { readable } => readable && self.objects[*i].phase == Phase::Own,
@@ -66,7 +79,7 @@ impl Generator<'_> {
             })
             .collect();
         if shareable.is_empty() {
-            return;
+            return None;
         }
         let at = self.random.pick(&shareable);
         let object = self.objects[at].clone();
@@ -84,15 +97,15 @@ impl Generator<'_> {
         }
         self.k.barrier(Scope::Threadgroup, spaces);
         self.objects[at].phase = Phase::Shared;
-        self.fenced(depth);
-        if !self.k.terminated() {
-            self.k.barrier(Scope::Threadgroup, spaces);
-        }
-        self.objects[at].phase = Phase::Own;
+        Some(Shared {
+            object: at,
+            scope: Scope::Threadgroup,
+            spaces,
+        })
     }
 
     /// The same within a simdgroup.
-    fn exchange_in_simdgroup(&mut self, depth: u32) {
+    fn exchange_in_simdgroup(&mut self) -> Option<Shared> {
         let shareable: Vec<usize> = (0..self.objects.len())
             .filter(|i| {
                 let object = &self.objects[*i];
@@ -101,29 +114,26 @@ impl Generator<'_> {
             .collect();
         if shareable.is_empty() {
             self.k.barrier(Scope::Simdgroup, Spaces::DEFAULT);
-            return;
+            return None;
         }
         let at = self.random.pick(&shareable);
         let object = self.objects[at].clone();
         self.store_to(&object);
         self.k.barrier(Scope::Simdgroup, Spaces::THREADGROUP);
         self.objects[at].phase = Phase::SharedInSimdgroup;
-        self.fenced(depth);
-        if !self.k.terminated() {
-            self.k.barrier(Scope::Simdgroup, Spaces::THREADGROUP);
-        }
-        self.objects[at].phase = Phase::Own;
+        Some(Shared {
+            object: at,
+            scope: Scope::Simdgroup,
+            spaces: Spaces::THREADGROUP,
+        })
     }
 
     /// Copies of which each simdgroup makes its own, from an input to a threadgroup array, or from
     /// there to the elements of its first thread.
-    fn async_copy(&mut self, depth: u32) {
-        let Some(size) = self
+    fn async_copy(&mut self) -> Option<Shared> {
+        let size = self
             .simdgroup
-            .filter(|_| self.options.matrices_and_async_copies)
-        else {
-            return;
-        };
+            .filter(|_| self.options.matrices_and_async_copies)?;
         let find = |maker: &Self| {
             let mut pairs = Vec::new();
             for (t, tile) in maker.objects.iter().enumerate() {
@@ -150,7 +160,7 @@ impl Generator<'_> {
         };
         let pairs = find(self);
         if pairs.is_empty() {
-            return;
+            return None;
         }
         let (t, d, stride) = self.random.pick(&pairs);
         let (tile, device) = (self.objects[t].memory, self.objects[d].memory);
@@ -205,7 +215,6 @@ impl Generator<'_> {
                 rows: self.constant_u32(rows),
             }
         };
-        let phases = (self.objects[t].phase, self.objects[d].phase);
         self.objects[t].phase = Phase::Closed;
         if !into_tile {
             self.objects[d].phase = Phase::Closed;
@@ -216,18 +225,19 @@ impl Generator<'_> {
         }
         self.k.wait(&[event]);
         self.k.barrier(Scope::Threadgroup, Spaces::DEFAULT);
-        self.objects[d].phase = phases.1;
-        self.objects[t].phase = Phase::Shared;
+        self.objects[d].phase = Phase::Own;
         if into_tile {
-            self.fenced(depth);
-            if !self.k.terminated() {
-                self.k.barrier(Scope::Threadgroup, Spaces::THREADGROUP);
-            }
-        } else {
-            // What the copy read must not be overwritten before it has been read.
-            self.k.barrier(Scope::Threadgroup, Spaces::THREADGROUP);
+            self.objects[t].phase = Phase::Shared;
+            return Some(Shared {
+                object: t,
+                scope: Scope::Threadgroup,
+                spaces: Spaces::THREADGROUP,
+            });
         }
-        self.objects[t].phase = phases.0;
+        // What the copy read must not be overwritten before it has been read.
+        self.k.barrier(Scope::Threadgroup, Spaces::THREADGROUP);
+        self.objects[t].phase = Phase::Own;
+        None
     }
 
     /// Whether a memory object is a buffer in device memory.

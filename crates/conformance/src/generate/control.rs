@@ -1,16 +1,9 @@
-//! Blocks of statements, `if`, `for` and `loop`, and the ways out of them.
+//! Blocks of statements, `if`, `for` and `loop`, and the ways out of them. Loops of rows (`rows.rs`) and sides of an `if`
+//! about ends (`ends.rs`) hold statements, too: these three modules need one another, and no others do.
 
 use invar_ir::{Const, InstKind, Level, Region, Scalar, Type, Value};
 
-use super::generator::{Generator, Known, Loop};
-
-/// What is undone at the end of a block.
-pub(super) struct Mark {
-    known: usize,
-    objects: usize,
-    control: Level,
-    around: Option<Loop>,
-}
+use super::generator::{Generator, Loop};
 
 impl Generator<'_> {
     /// Statements here, in the current block.
@@ -55,22 +48,6 @@ impl Generator<'_> {
             23 => self.uniform_load(),
             _not_here => self.operation(),
         }
-    }
-
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
-            known: self.known.len(),
-            objects: self.objects.len(),
-            control: self.control,
-            around: self.around.clone(),
-        }
-    }
-
-    pub(super) fn release(&mut self, mark: Mark) {
-        self.known.truncate(mark.known);
-        self.objects.truncate(mark.objects);
-        self.control = mark.control;
-        self.around = mark.around;
     }
 
     /// Values of these types, to yield or carry.
@@ -321,6 +298,23 @@ impl Generator<'_> {
         }
     }
 
+    /// What a whole threadgroup or simdgroup meets for.
+    fn collective(&mut self, depth: u32) {
+        if let Some(size) = self.tile_size()
+            && self.random.one_in(2)
+        {
+            return self.tile(size);
+        }
+        let rows = self.row_dims();
+        if !rows.is_empty() && self.random.one_in(3) {
+            return self.rows(&rows);
+        }
+        if let Some(shared) = self.together() {
+            self.fenced(depth);
+            self.end_sharing(shared);
+        }
+    }
+
     /// Statements in which no `break` or `continue` leaves a loop that is around them.
     pub(super) fn fenced(&mut self, depth: u32) {
         let around = self.around.take();
@@ -328,13 +322,5 @@ impl Generator<'_> {
         self.some(depth);
         self.around = around;
         self.tail = tail;
-    }
-
-    /// Those known that hold over a threadgroup at least, of this type.
-    pub(super) fn uniforms(&self, ty: Type) -> Vec<Known> {
-        let known = self.known.iter().copied();
-        known
-            .filter(|k| k.ty == ty && k.level >= Level::Threadgroup)
-            .collect()
     }
 }

@@ -5,7 +5,7 @@ use invar_interp::Grid;
 use invar_ir::{Const, Dim, Level, Place, Scalar, Scope, Spaces, Step, Type, Value};
 
 use super::generator::{AFTER, Generator};
-use super::memory::Owner;
+use super::objects::Owner;
 use crate::case::Data;
 use crate::random::Random;
 

@@ -4,7 +4,7 @@
 use invar_ir::{Const, Dim, Level, Op, Place, Region, Scalar, Type, Value};
 
 use super::generator::{Generator, Known};
-use super::memory::Owner;
+use super::objects::Owner;
 use crate::case::Data;
 
 impl Generator<'_> {

@@ -1,10 +1,12 @@
-//! What is known while a kernel is generated, and what its caller lets it use.
+//! What is known while a kernel is generated, and what its caller lets it use; types, objects and values picked of it.
 
-use invar_ir::{Const, ConstantKey, KernelBuilder, Level, SamplerSource, Scalar, Type, Value};
+use invar_ir::{
+    AtomicOp, Const, ConstantKey, ElementType, KernelBuilder, Level, Memory, SamplerSource, Scalar,
+    StructId, Type, Value,
+};
 use invar_texture::Sampler;
 
-use super::memory::Object;
-use super::textures::Picture;
+use super::objects::{AtomicKind, Object, Owner, Phase, Picture};
 use crate::case::Data;
 use crate::random::Random;
 
@@ -70,8 +72,6 @@ impl Default for Options {
     }
 }
 
-/// Elements of a plain output that belong to one thread.
-pub(super) const STRIDE: u32 = 12;
 /// How many instructions more there may be where threads may return one by one.
 pub(super) const AFTER: usize = 6;
 
@@ -125,4 +125,137 @@ pub(super) struct Generator<'o> {
     pub(super) lane: Value,
     pub(super) data: Vec<Data>,
     pub(super) constants: Vec<(ConstantKey, Const)>,
+}
+
+/// What is undone at the end of a block.
+pub(super) struct Mark {
+    known: usize,
+    objects: usize,
+    control: Level,
+    around: Option<Loop>,
+}
+
+impl Generator<'_> {
+    pub(super) fn add(&mut self, value: Value, level: Level) {
+        let ty = self.k.ty(value);
+        let level = level.min(self.control);
+        self.known.push(Known { value, ty, level });
+    }
+
+    pub(super) fn constant_u32(&mut self, value: u32) -> Value {
+        self.k.const_u32(value)
+    }
+
+    /// A scalar or vector type of this kernel.
+    pub(super) fn simple_type(&mut self) -> Type {
+        let scalar = self.random.pick(&self.palette);
+        match self.random.below(5) {
+            0..=2 => Type::Scalar(scalar),
+            _ => Type::Vector(scalar, 2 + self.random.below(3) as u8),
+        }
+    }
+
+    pub(super) fn element_type(&mut self) -> ElementType {
+        let structs = self.k.module().structs.len();
+        if structs > 0 && self.random.one_in(4) {
+            let id = self.random.below(structs) as u32;
+            return ElementType::Struct(StructId(id));
+        }
+        let floats = self.palette.iter().copied();
+        let floats: Vec<Scalar> = floats.filter(|s| s.is_float()).collect();
+        if !floats.is_empty() && self.random.one_in(8) {
+            let scalar = self.random.pick(&floats);
+            let columns = 2 + self.random.below(3) as u8;
+            let rows = 2 + self.random.below(3) as u8;
+            return ElementType::Value(Type::Matrix {
+                scalar,
+                columns,
+                rows,
+            });
+        }
+        let ty = ElementType::Value(self.simple_type());
+        if self.random.one_in(8) {
+            let length = 1 + self.random.below(4) as u32;
+            return ElementType::Array(ty.into(), length);
+        }
+        ty
+    }
+
+    /// Whether 64-bit integers are allowed.
+    pub(super) fn wide(&self) -> bool {
+        self.options.scalars.contains(&Scalar::U64)
+    }
+
+    /// An integer scalar type of this kernel.
+    pub(super) fn integer_type(&mut self) -> Scalar {
+        let integers = self.palette.iter().copied();
+        let integers: Vec<Scalar> = integers.filter(|s| s.is_integer()).collect();
+        self.random.pick(&integers)
+    }
+
+    pub(super) fn atomic_kind(&mut self) -> AtomicKind {
+        self.random.pick(&[
+            AtomicKind::Sum,
+            AtomicKind::One(AtomicOp::Min),
+            AtomicKind::One(AtomicOp::Max),
+            AtomicKind::One(AtomicOp::And),
+            AtomicKind::One(AtomicOp::Or),
+            AtomicKind::One(AtomicOp::Xor),
+        ])
+    }
+
+    pub(super) fn object(
+        &mut self,
+        memory: Memory,
+        element: ElementType,
+        length: u64,
+        owner: Owner,
+    ) {
+        self.objects.push(Object {
+            memory,
+            element,
+            length,
+            owner,
+            phase: Phase::Own,
+        });
+    }
+
+    pub(super) fn choose(&mut self, fits: impl Fn(&Object) -> bool) -> Option<Object> {
+        let fitting: Vec<usize> = (0..self.objects.len())
+            .filter(|i| fits(&self.objects[*i]))
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let at = self.random.pick(&fitting);
+        Some(self.objects[at].clone())
+    }
+
+    pub(super) fn random_small(&mut self, count: usize) -> u32 {
+        self.random.below(count) as u32
+    }
+
+    /// Those known that hold over a threadgroup at least, of this type.
+    pub(super) fn uniforms(&self, ty: Type) -> Vec<Known> {
+        let known = self.known.iter().copied();
+        known
+            .filter(|k| k.ty == ty && k.level >= Level::Threadgroup)
+            .collect()
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            known: self.known.len(),
+            objects: self.objects.len(),
+            control: self.control,
+            around: self.around.clone(),
+        }
+    }
+
+    pub(super) fn release(&mut self, mark: Mark) {
+        self.known.truncate(mark.known);
+        self.objects.truncate(mark.objects);
+        self.control = mark.control;
+        self.around = mark.around;
+    }
 }

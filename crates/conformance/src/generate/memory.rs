@@ -1,142 +1,14 @@
-//! Memory objects: who may touch which of their elements, and accesses that keep to it.
+//! Indices and accesses that keep to what a thread may touch of an object.
 
 use invar_ir::{
-    AtomicOp, Const, CopyOperands, Dim, ElementType, Level, Memory, Order, Place, Scalar, Scope,
-    Step, Type, Value, Width,
+    AtomicOp, Const, CopyOperands, Dim, ElementType, Level, Order, Place, Scalar, Scope, Step,
+    Type, Value, Width,
 };
 
-use super::generator::{Generator, STRIDE};
-
-/// Atomics that commute with each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AtomicKind {
-    Sum,
-    One(AtomicOp),
-}
-
-/// Whose the elements of an object are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// No thread writes it.
-    Input,
-    /// Thread memory.
-    Thread,
-    /// A buffer of which each thread has `STRIDE` elements.
-    Device { readable: bool },
-    /// A threadgroup array of which each thread has some elements.
-    Threadgroup { stride: u32 },
-    /// An imageblock, of which each thread has the element at its position.
-    Imageblock,
-    /// A buffer on which all threads do atomics of one kind.
-    DeviceAtomic(AtomicKind),
-    /// A threadgroup array on which all threads do atomics of one kind.
-    ThreadgroupAtomic(AtomicKind),
-}
-
-/// Who may do what at this point of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Each thread reads and writes its own.
-    Own,
-    /// All threads of the threadgroup read what is the threadgroup's, none writes.
-    Shared,
-    /// All threads of the simdgroup read what is the simdgroup's, none writes.
-    SharedInSimdgroup,
-    /// No thread does anything.
-    Closed,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Object {
-    pub memory: Memory,
-    pub element: ElementType,
-    pub length: u64,
-    pub owner: Owner,
-    pub phase: Phase,
-}
-
-impl Object {
-    /// Elements of one thread.
-    pub fn stride(&self) -> Option<u32> {
-        match self.owner {
-            Owner::Device { .. } => Some(STRIDE),
-            Owner::Threadgroup { stride } => Some(stride),
-            Owner::Imageblock => Some(1),
-            Owner::Input | Owner::Thread | Owner::DeviceAtomic(_) | Owner::ThreadgroupAtomic(_) => {
-                None
-            }
-        }
-    }
-
-    fn can_load(&self) -> bool {
-        match (self.owner, self.phase) {
-            (_, Phase::Closed) => false,
-            (Owner::Input | Owner::Thread | Owner::Threadgroup { .. } | Owner::Imageblock, _) => {
-                true
-            }
-            (Owner::Device { readable }, _) => readable,
-            (Owner::DeviceAtomic(_), _) => false,
-            (Owner::ThreadgroupAtomic(_), phase) => phase == Phase::Shared,
-        }
-    }
-
-    fn can_store(&self) -> bool {
-        match self.owner {
-            Owner::Thread => true,
-            Owner::Device { .. } | Owner::Threadgroup { .. } | Owner::Imageblock => {
-                self.phase == Phase::Own
-            }
-            Owner::Input | Owner::DeviceAtomic(_) | Owner::ThreadgroupAtomic(_) => false,
-        }
-    }
-}
+use super::generator::Generator;
+use super::objects::{AtomicKind, Object, Owner, Phase, STRIDE};
 
 impl Generator<'_> {
-    pub(super) fn object(
-        &mut self,
-        memory: Memory,
-        element: ElementType,
-        length: u64,
-        owner: Owner,
-    ) {
-        self.objects.push(Object {
-            memory,
-            element,
-            length,
-            owner,
-            phase: Phase::Own,
-        });
-    }
-
-    pub(super) fn atomic_kind(&mut self) -> AtomicKind {
-        self.random.pick(&[
-            AtomicKind::Sum,
-            AtomicKind::One(AtomicOp::Min),
-            AtomicKind::One(AtomicOp::Max),
-            AtomicKind::One(AtomicOp::And),
-            AtomicKind::One(AtomicOp::Or),
-            AtomicKind::One(AtomicOp::Xor),
-        ])
-    }
-
-    pub(super) fn choose(&mut self, fits: impl Fn(&Object) -> bool) -> Option<Object> {
-        let fitting: Vec<usize> = (0..self.objects.len())
-            .filter(|i| fits(&self.objects[*i]))
-            .collect();
-        if fitting.is_empty() {
-            return None;
-        }
-        let at = self.random.pick(&fitting);
-        Some(self.objects[at].clone())
-    }
-
-    /// An integer scalar type of this kernel.
-    pub(super) fn integer_type(&mut self) -> Scalar {
-        let integers = self.palette.iter().copied();
-        let integers: Vec<Scalar> = integers.filter(|s| s.is_integer()).collect();
-        self.random.pick(&integers)
-    }
-
     /// Any index, in most threads one below `length`.
     pub(super) fn free_index(&mut self, length: u64) -> Value {
         let scalar = self.integer_type();

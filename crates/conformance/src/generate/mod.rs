@@ -11,8 +11,8 @@
 //! with a required size; and the bits of a NaN never reach an integer: a float whose bits are looked
 //! at is 0 where it is NaN ([`Generator::without_nan`]).
 //!
-//! Files: `generator.rs` what is known; `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
-//! and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
+//! Files: `objects.rs` memory; `generator.rs` what is known; `values.rs` operations and constants; `memory.rs` indices,
+//! loads, stores, atomics and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
 //! does together; `tile.rs` tiles of a buffer in threadgroup memory; `rows.rs` what
 //! rows of threads carry around barriers; `textures.rs` textures; `ends.rs` numbers whose sums wrap; `edges.rs` elements that only
 //! some threads have.
@@ -23,6 +23,7 @@ mod edges;
 mod ends;
 mod generator;
 mod memory;
+mod objects;
 mod rows;
 mod textures;
 mod tile;
@@ -33,14 +34,14 @@ use std::collections::BTreeSet;
 use invar_interp::{Dispatch, Grid};
 use invar_ir::{
     Access, Const, ConstantArray, ConstantKey, Dim, ElementType, FloatMode, FunctionConstant,
-    KernelBuilder, Level, Module, Op, Place, Scalar, Span, StructDef, StructId, Type, Value,
+    KernelBuilder, Level, Module, Place, Scalar, Span, StructDef, Type, Value,
 };
 
 use crate::case::{Case, Data};
 use crate::random::Random;
-use generator::{AFTER, Generator, Known, STRIDE};
+use generator::{AFTER, Generator, Known};
 pub use generator::{Floats, Options};
-use memory::Owner;
+use objects::{Owner, STRIDE};
 
 /// Elements of the last output that belong to one thread.
 const SINK: u32 = 16;
@@ -210,51 +211,6 @@ fn grid(random: &mut Random, threadgroup: [u32; 3]) -> Grid {
 }
 
 impl Generator<'_> {
-    fn add(&mut self, value: Value, level: Level) {
-        let ty = self.k.ty(value);
-        let level = level.min(self.control);
-        self.known.push(Known { value, ty, level });
-    }
-
-    fn constant_u32(&mut self, value: u32) -> Value {
-        self.k.const_u32(value)
-    }
-
-    /// A scalar or vector type of this kernel.
-    fn simple_type(&mut self) -> Type {
-        let scalar = self.random.pick(&self.palette);
-        match self.random.below(5) {
-            0..=2 => Type::Scalar(scalar),
-            _ => Type::Vector(scalar, 2 + self.random.below(3) as u8),
-        }
-    }
-
-    fn element_type(&mut self) -> ElementType {
-        let structs = self.k.module().structs.len();
-        if structs > 0 && self.random.one_in(4) {
-            let id = self.random.below(structs) as u32;
-            return ElementType::Struct(StructId(id));
-        }
-        let floats = self.palette.iter().copied();
-        let floats: Vec<Scalar> = floats.filter(|s| s.is_float()).collect();
-        if !floats.is_empty() && self.random.one_in(8) {
-            let scalar = self.random.pick(&floats);
-            let columns = 2 + self.random.below(3) as u8;
-            let rows = 2 + self.random.below(3) as u8;
-            return ElementType::Value(Type::Matrix {
-                scalar,
-                columns,
-                rows,
-            });
-        }
-        let ty = ElementType::Value(self.simple_type());
-        if self.random.one_in(8) {
-            let length = 1 + self.random.below(4) as u32;
-            return ElementType::Array(ty.into(), length);
-        }
-        ty
-    }
-
     /// Structs, constants and parameters. `total` is how many threads the grid's threadgroups have
     /// when full.
     fn declare(&mut self, total: u64) {
@@ -396,11 +352,6 @@ impl Generator<'_> {
                 }
             }
         }
-    }
-
-    /// Whether 64-bit integers are allowed.
-    fn wide(&self) -> bool {
-        self.options.scalars.contains(&Scalar::U64)
     }
 
     fn bytes(&self, element: &ElementType) -> u64 {
@@ -581,10 +532,5 @@ impl Generator<'_> {
             sum = self.k.xor(scaled, *part);
         }
         sum
-    }
-
-    /// Whether operations of this row may be generated.
-    fn allows(&self, op: Op) -> bool {
-        op.row().capability == invar_ir::ops::Capability::Core || self.simdgroup.is_some()
     }
 }

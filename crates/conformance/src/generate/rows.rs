@@ -7,7 +7,7 @@ use invar_ir::inst::InstKind;
 use invar_ir::{Dim, Level, Memory, Place, Scalar, Scope, Spaces, Step, Type, Value};
 
 use super::generator::{AFTER, Generator, Loop};
-use super::memory::Owner;
+use super::objects::Owner;
 use crate::random::Random;
 
 /// Threadgroups whose rows are several vectors long for one processor or another.

@@ -3,38 +3,17 @@
 
 use invar_ir::texture::{Address, Coordinates, Filter, Mip, component};
 use invar_ir::{
-    AtomicOp, Dimension, Level, Memory, Op, Order, Place, SamplerSource, Sampling, Scalar, Scope,
-    Step, TextureAccess, TextureFunction, TextureType, Type, Value,
+    AtomicOp, Dimension, Level, Op, Order, Place, SamplerSource, Sampling, Scalar, Scope, Step,
+    TextureAccess, TextureFunction, TextureType, Type, Value,
 };
 use invar_texture::{Border, LodClamp, Numbers, PixelFormat, Sampler, TextureShape};
 
 use super::generator::{Floats, Generator};
-use super::memory::AtomicKind;
+use super::objects::{AtomicKind, Picture, Use};
 use crate::case::Data;
 
 /// Texels in a row of a texture of which each thread has one.
 const COLUMNS: [u32; 4] = [1, 7, 16, 33];
-
-/// A texture of a kernel.
-#[derive(Clone, Copy)]
-pub(super) struct Picture {
-    memory: Memory,
-    ty: TextureType,
-    shape: TextureShape,
-    /// Whose its texels are.
-    usage: Use,
-}
-
-/// What threads do with the texels of a picture.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// All read and sample any.
-    Look,
-    /// Each has one of its own.
-    Own,
-    /// All do atomics of one kind on any.
-    Atomics(AtomicKind),
-}
 
 /// Arrangements whose texels atomics act on.
 const WITH_ATOMICS: [Dimension; 6] = [

@@ -286,10 +286,6 @@ impl Generator<'_> {
         }
     }
 
-    pub(super) fn random_small(&mut self, count: usize) -> u32 {
-        self.random.below(count) as u32
-    }
-
     /// A scalar of this type that is certainly uniform over a threadgroup.
     pub(super) fn uniform(&mut self, scalar: Scalar) -> Value {
         let ty = Type::Scalar(scalar);
@@ -307,5 +303,10 @@ impl Generator<'_> {
         } else {
             self.k.cast(from.value, ty)
         }
+    }
+
+    /// Whether operations of this row may be generated.
+    fn allows(&self, op: Op) -> bool {
+        op.row().capability == invar_ir::ops::Capability::Core || self.simdgroup.is_some()
     }
 }
