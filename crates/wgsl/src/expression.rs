@@ -8,10 +8,10 @@ use naga::{
 };
 use smallvec::SmallVec;
 
-use crate::layout::{scalar, value_type};
 use crate::overrides::literal;
 use crate::texture::Load;
-use crate::translate::{Done, Translator};
+use crate::translator::{Done, Translator};
+use crate::types::{scalar, value_type};
 use crate::value::{At, Index, Layout, MemPtr, Ptr, Val};
 
 /// Arrays of constants with more elements than these become tables; of fewer, those of which a computed index chooses.
@@ -56,7 +56,7 @@ impl<'a> Translator<'a> {
                     let variable = &self.shader.global_variables[*global];
                     let name = variable.name.clone().unwrap_or_default();
                     let inner = &self.shader.types[variable.ty].inner;
-                    let what = crate::layout::describe(inner);
+                    let what = crate::types::describe(inner);
                     Err(self.refuse(&format!("{what} (`{name}`)")))
                 }
             },

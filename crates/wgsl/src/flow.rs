@@ -14,7 +14,7 @@ use naga::{
     GatherMode, GlobalVariable, Handle, Statement, SubgroupOperation, SwitchCase, SwitchValue,
 };
 
-use crate::translate::{Done, Target, Translator};
+use crate::translator::{Done, Target, Translator};
 use crate::tree::{blocks, breaks, root};
 use crate::uniformity::{Filter, refuses};
 use crate::value::{Flow, Ptr, Slot, Val};

@@ -3,7 +3,7 @@
 use invar_ir::{Const, Op, Scalar, Type, Value};
 use naga::MathFunction as F;
 
-use crate::translate::{Done, Translator};
+use crate::translator::{Done, Translator};
 use crate::value::{Index, Val};
 
 const F16X2: Type = Type::Vector(Scalar::F16, 2);

@@ -1,4 +1,6 @@
-//! Pointers, loads and stores.
+//! Variables, pointers, parts of values, loads and stores.
+
+use std::rc::Rc;
 
 use invar_ir::{
     AddressSpace, AtomicOp, InstKind, Memory, Op, Order, Place, Scope, Step, Type, Value, Values,
@@ -6,14 +8,78 @@ use invar_ir::{
 use naga::{Handle, TypeInner};
 use smallvec::SmallVec;
 
-use crate::layout::{describe, part_type, value_type};
-use crate::translate::{Done, Translator};
-use crate::value::{At, Index, MemPtr, Ptr, Tree, Val};
+use crate::translator::{Done, Translator};
+use crate::types::{describe, field_name, part_type, value_type};
+use crate::value::{At, Index, Layout, MemPtr, Ptr, Tree, Val};
 
 /// Arrays up to so many elements are handled element by element; longer ones by a loop.
 const MAX_UNROLLED: u32 = 16;
 
 impl<'a> Translator<'a> {
+    /// A variable of the thread, all zeros.
+    pub fn variable(&mut self, name: &str, ty: Handle<naga::Type>) -> Done<Rc<Tree>> {
+        let inner = &self.shader.types[ty].inner;
+        if let Some(value) = value_type(inner) {
+            let slot = self.slot(name);
+            let zero = self.zero_of(value)?;
+            self.env.insert(slot, zero);
+            return Ok(Rc::new(Tree::Slot(slot)));
+        }
+        match inner {
+            TypeInner::Struct { members, .. } => {
+                let mut tree = Vec::new();
+                for (number, member) in members.iter().enumerate() {
+                    let name = format!("{name}.{}", field_name(member, number));
+                    tree.push(self.variable(&name, member.ty)?);
+                }
+                Ok(Rc::new(Tree::Many(tree)))
+            }
+            TypeInner::Array { base, size, .. } => {
+                let Some(length) = self.array_length(*size) else {
+                    return Err(self.unexpected("a variable without a size"));
+                };
+                let element = self.array_element(*base, Layout::Own)?;
+                let name = if name.is_empty() { "array" } else { name };
+                let memory = self.k.alloc_thread(name, element, length);
+                Ok(Rc::new(Tree::Memory(MemPtr {
+                    memory,
+                    index: None,
+                    path: SmallVec::new(),
+                    at: At::Type(ty, Layout::Own),
+                })))
+            }
+            other => Err(self.refuse(&format!("{} as a variable", describe(other)))),
+        }
+    }
+
+    /// A part of a value.
+    pub fn part(&mut self, val: &Val, index: Index) -> Done<Val> {
+        match val {
+            Val::Pointer(ptr) => Ok(Val::Pointer(self.step(ptr, index)?)),
+            Val::Texture(_) | Val::Sampler(_) => Err(self.unexpected("a part of a texture")),
+            Val::Stored(ptr) => {
+                let part = self.step(&Ptr::Memory(ptr.clone()), index)?;
+                self.load(&part)
+            }
+            Val::Many(members) => match index {
+                Index::Constant(i) => match members.get(i as usize) {
+                    Some(member) => Ok(member.clone()),
+                    None => Err(self.unexpected("a member that is not there")),
+                },
+                Index::Value(_) => Err(self.unexpected("a struct with a computed index")),
+            },
+            Val::One(value) => {
+                if let Index::Constant(i) = index
+                    && let Some(part) = self.parts.get(value).and_then(|p| p.get(i as usize))
+                {
+                    return Ok(Val::One(*part));
+                }
+                let index = self.index_value(index);
+                Ok(Val::One(self.op(Op::Extract, &[*value, index])))
+            }
+        }
+    }
+
     /// Follows an index.
     pub fn step(&mut self, ptr: &Ptr, index: Index) -> Done<Ptr> {
         match ptr {

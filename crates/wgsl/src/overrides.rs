@@ -11,9 +11,9 @@ use naga::{
     MathFunction, Override, ScalarKind, Statement, TypeInner, UnaryOperator,
 };
 
-use crate::layout::{scalar, value_type};
 use crate::place::Lines;
 use crate::tree::{blocks, operands};
+use crate::types::{scalar, value_type};
 
 /// The constant of Invar that a literal is.
 pub(crate) fn literal(l: Literal) -> Option<Const> {

@@ -17,8 +17,8 @@ use naga::{
 };
 
 use crate::Resource;
-use crate::layout::scalar;
-use crate::translate::{Done, Translator};
+use crate::translator::{Done, Translator};
+use crate::types::scalar;
 use crate::value::{Index, Val};
 
 /// What an image expression of naga loads.
