@@ -1413,7 +1413,8 @@ class Tensor:
     def view(self, layout: Any, base: Any, inner: Any = 0) -> Any:
         """Another view of the same memory."""
     def offset(self, coord: Any) -> Index:
-        """The index in memory of the element at a coordinate."""
+        """The index in memory of the element at a coordinate, where ``None`` keeps modes of the first in them.
+        """
     def slice(self, coord: Any) -> Tensor:
         """The part of the tensor that ``None`` keeps."""
     def __getitem__(self, coord: Any) -> Any: ...
@@ -1548,13 +1549,13 @@ def xor(a: Operand, b: Operand, /) -> Any:
     ``(T, T) -> T, T: bool or integer scalar or vector``
     """
 
-def shl(x: Operand, count: Operand, /) -> Any:
+def shl(a: Operand, b: Operand, /) -> Any:
     """`a << b`; the count is taken modulo the width (A3).
 
     ``(T, T) -> T, T: integer scalar or vector``
     """
 
-def shr(x: Operand, count: Operand, /) -> Any:
+def shr(a: Operand, b: Operand, /) -> Any:
     """`a >> b`: signed integers keep their sign; the count is taken modulo the width (A3).
 
     ``(T, T) -> T, T: integer scalar or vector``
@@ -1708,7 +1709,7 @@ def smoothstep(low: Operand, high: Operand, x: Operand, /) -> Any:
     ``(T, T, T) -> T, T: float scalar or vector``
     """
 
-def copysign(magnitude: Operand, sign: Operand, /) -> Any:
+def copysign(x: Operand, sign: Operand, /) -> Any:
     """`x` with the sign of `sign`; NaNs too.
 
     ``(T, T) -> T, T: float scalar or vector``
@@ -1794,14 +1795,14 @@ def shr_exact(x: Operand, count: Operand, /) -> Any:
     ``(T, T) -> T, T: integer scalar or vector``
     """
 
-def extract_bits(x: Operand, offset: Operand, bits: Operand, /) -> Any:
+def extract_bits(x: Operand, offset: Operand, count: Operand, /) -> Any:
     """The `count` bits from bit `offset` on, extended by their sign if the type is signed. The
     offset is limited to the width, the count to the bits that are left (A6).
 
     ``(T, u32, u32) -> T, T: integer scalar or vector``
     """
 
-def insert_bits(base: Operand, x: Operand, offset: Operand, bits: Operand, /) -> Any:
+def insert_bits(x: Operand, part: Operand, offset: Operand, count: Operand, /) -> Any:
     """`x` with its `count` bits from bit `offset` on replaced by the lowest ones of `part`. The
     offset is limited to the width, the count to the bits that are left (A6).
 
@@ -2266,7 +2267,7 @@ def simd_shuffle_down(x: Operand, delta: Operand, /) -> Any:
     Needs a device with simdgroups.
     """
 
-def simd_shuffle_xor(x: Operand, delta: Operand, /) -> Any:
+def simd_shuffle_xor(x: Operand, mask: Operand, /) -> Any:
     """The value of `x` in the lane whose number is this one's xor `mask`; 0 if there is none (X6).
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``
@@ -2447,7 +2448,7 @@ def quad_shuffle_down(x: Operand, delta: Operand, /) -> Any:
     Needs a device with quadgroups.
     """
 
-def quad_shuffle_xor(x: Operand, delta: Operand, /) -> Any:
+def quad_shuffle_xor(x: Operand, mask: Operand, /) -> Any:
     """The value of `x` in the lane whose number is this one's xor `mask`; 0 if there is none (X6).
 
     ``(T, integer scalar) -> T, T: bool or integer or float scalar or vector``

@@ -56,46 +56,26 @@ def _operands(name, kinds, args):
     return values, weak_of(shared) if shared else None
 
 
-#: What operands are called where a letter would not say enough.
-_OPERANDS = {
-    "select": ("on_false", "on_true", "condition"), "clamp": ("x", "low", "high"),
-    "mix": ("x", "y", "a"), "step": ("edge", "x"), "smoothstep": ("low", "high", "x"),
-    "copysign": ("magnitude", "sign"), "ldexp": ("x", "exponent"),
-    "extract_bits": ("x", "offset", "bits"), "insert_bits": ("base", "x", "offset", "bits"),
-    "extract": ("x", "index"), "insert": ("x", "index", "part"), "pow": ("x", "y"),
-    "powr": ("x", "y"), "atan2": ("y", "x"), "fmod": ("x", "y"), "shl": ("x", "count"),
-    "shr": ("x", "count"), "shr_exact": ("x", "count"), "rotate": ("x", "count"), "reflect": ("incident", "normal"),
-    "refract": ("incident", "normal", "eta"), "faceforward": ("normal", "incident", "reference"),
-}  # fmt: skip
-_SIGNATURES = {row[0]: row[4] for row in _table()}
 _KNOWN = {"bool", "u32", "f32x2", "f32x4", "u32x4"}
 
 
-def _signature(name, imm, kinds):
+def _signature(imm, kinds, names, signature):
     """The Python signature of a row's function: every parameter by position only."""
-    names = _OPERANDS.get(name)
-    if names is None and kinds and kinds[0] == "T" and kinds[1:] == ["u32"]:
-        names = ("x", "lane") if name.endswith(("shuffle", "broadcast")) else ("x", "delta")
-    names = names or ("x" if len(kinds) == 1 else "abcd")[: len(kinds)]
     given = functools.partial(inspect.Parameter, kind=inspect.Parameter.POSITIONAL_ONLY)
     parameters = [given(n, annotation="Operand") for n in names]
+    # ``Any`` where it takes after the operands.
+    result = signature.partition("->")[2].split(",")[0].strip()
+    result = result if result in _KNOWN else "Any"
     if imm == 1:
         parameters.insert(0, given("ty", annotation="type[_T]"))
+        result = "_T"
     elif imm == 2:
         parameters = [*inspect.signature(Query.__call__).parameters.values()][1:]
     elif imm == 3:
         parameters.append(given("components", annotation="str"))
-    return inspect.Signature(parameters, return_annotation=_result(name, imm, kinds))
-
-
-def _result(name, imm, kinds):
-    """What a row's function gives, for type checkers: ``Any`` where it takes after the operands."""
-    if imm == 1:
-        return "_T"
-    if imm == 2 or not kinds:
-        return "u32"
-    result = _SIGNATURES[name].partition("->")[2].split(",")[0].strip()
-    return result if result in _KNOWN else "Any"
+    if not kinds:
+        result = "u32"
+    return inspect.Signature(parameters, return_annotation=result)
 
 
 def _component(dim, which):
@@ -127,7 +107,7 @@ class Query:
 
 
 def _function(row):
-    name, imm, kinds, (least, most), signature, capability, doc = row
+    name, imm, kinds, names, signature, capability, doc = row
 
     if imm == 2:
         function = Query(name)
@@ -146,8 +126,8 @@ def _function(row):
     else:
 
         def function(*args):
-            if not least <= len(args) <= most:
-                raise _trace.error(f"iv.{name}() takes {least} operands, found {len(args)}")
+            if len(args) != len(kinds):
+                raise _trace.error(f"iv.{name}() takes {len(kinds)} operands, found {len(args)}")
             if any(isinstance(x, Elements) for x in args):
                 return elementwise(function, *args)
             values, weak = _operands(name, kinds, args)
@@ -160,7 +140,7 @@ def _function(row):
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "invar"
-    function.__signature__ = _signature(name, imm, kinds)
+    function.__signature__ = _signature(imm, kinds, names, signature)
     needs = "" if capability == "core" else f"\n\nNeeds a device with {capability}s."
     function.__doc__ = f"{doc.strip()}\n\n``{signature}``{needs}"
     return function
@@ -224,9 +204,7 @@ def buffer_length(memory: Memory) -> u64:
     memory = _memory(memory)
     if memory.handle[0] != 0:
         raise _trace.error(f"`{memory.name}` is an array of fixed size: write len() of it")
-    length = _made("u64", "buffer_length", memory.handle)
-    length.is_length = True
-    return length
+    return memory.length_value()
 
 
 def _memory(x):

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import operator
-import struct
-import zlib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -84,26 +82,33 @@ class Texture:
     ):
         where = "the picture"
         array = _host.array_of(where, x)
-        stored, codes, _ = _texels(format, 1, 1, 1)
-        dtype = _types.type_named(stored).numpy()
+        #: The last dimension of the array, for the codes of a texel.
+        dtype, self._inner = _codes(format)
         if array.dtype != dtype:
             raise ArgumentError(
                 f"{where} has dtype {array.dtype}, and texels of {format} are made of {dtype}: convert it"
             )
-        #: The last dimension of the array, for the codes of a texel.
-        self._inner = (codes,) if codes > 1 else ()
         extents = array.shape[: array.ndim - len(self._inner)]
         if array.shape[len(extents) :] != self._inner or not 1 <= len(extents) <= 3:
-            shown = f"(height, width, {codes})" if self._inner else "(height, width)"
+            shown = f"(height, width, {self._inner[0]})" if self._inner else "(height, width)"
             raise ArgumentError(f"{where} has shape {array.shape}, and one of {format} has {shown}")
         if not (array.flags.c_contiguous and array.flags.aligned):
             raise ArgumentError(f"{where} is not contiguous: pass np.ascontiguousarray(...) of it")
-        depth, height, width = ((1, 1) + extents)[-3:]
-        _texels(format, width, height, depth)
-        self._array, self.format = array, format
-        self.width, self.height, self.depth, self.levels = width, height, depth, 1
+        self._array, self.format, self.levels, self.samples = array, format, 1, 1
+        self.depth, self.height, self.width = ((1, 1) + extents)[-3:]
         self._is_volume = _volume(dimensions, samples, array.shape, len(extents))
-        self.samples = self._several(samples)
+        #: The shape of each level: slices, rows and columns.
+        self._levels = _texels(self._size())[2]
+        if isinstance(samples, bool) or samples not in (1, 2, 4, 8):
+            raise ArgumentError(
+                f"samples={samples!r}: a texture has 2, 4 or 8 of each texel, or 1 where it is not multisampled"
+            )
+        if self.depth % samples:
+            raise ArgumentError(
+                f"{format} pictures of shape {array.shape} are not {samples} samples of each texel: their number in "
+                "front has to be a multiple"
+            )
+        self.samples = int(samples)
         #: The codes of all levels.
         self._memory = array
         if levels != 1:
@@ -119,7 +124,7 @@ class Texture:
         dimensions: Literal[2, 3] = 2,
     ) -> Texture:
         """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``, with so many levels."""
-        stored, codes, _ = _texels(format, 1, 1, 1)
+        dtype, inner = _codes(format)
         try:
             extents = tuple(operator.index(n) for n in shape)
         except TypeError:
@@ -128,27 +133,11 @@ class Texture:
             raise ArgumentError(f"a texture has one to three dimensions, not {len(extents)}")
         # Sizes that no texture has are refused before there is memory.
         depth, height, width = ((1, 1) + extents)[-3:]
-        _texels(format, width, height, depth)
-        inner = (codes,) if codes > 1 else ()
-        zeros = np.zeros((*extents, *inner), _types.type_named(stored).numpy())
-        texture = Texture(zeros, format, dimensions=dimensions)
+        _texels((format, width, height, depth, 1, 1, False))
+        texture = Texture(np.zeros((*extents, *inner), dtype), format, dimensions=dimensions)
         if levels != 1:
             texture._with_levels(levels)
         return texture
-
-    def _several(self, samples):
-        """How many samples there are, of as many slices each."""
-        if isinstance(samples, bool) or samples not in (1, 2, 4, 8):
-            raise ArgumentError(
-                f"samples={samples!r}: a texture has 2, 4 or 8 of each texel, or 1 where it is not multisampled"
-            )
-        if self.depth % samples:
-            raise ArgumentError(
-                f"{self.format} pictures of shape {self._array.shape} are not {samples} samples of each texel: "
-                "their number in front has to be a multiple"
-            )
-        _texels(self.format, self.width, self.height, self.depth // int(samples), 1, int(samples))
-        return int(samples)
 
     def _with_levels(self, levels):
         """Gives it memory of zeros for so many levels."""
@@ -159,23 +148,15 @@ class Texture:
             raise ArgumentError(f'levels={levels!r}: write how many, or "all"')
         if levels != 1 and self.samples != 1:
             raise ArgumentError(f"levels={levels}: a texture with {self.samples} samples of each texel has one level")
-        _texels(self.format, self.width, self.height, self.depth, int(levels), 1, self._is_volume)
         self.levels = int(levels)
-        sizes = [math.prod(self._level_shape(level)) for level in range(self.levels)]
-        self._memory = np.zeros(sum(sizes), self._array.dtype)
+        self._levels = _texels(self._size())[2]
+        self._memory = np.zeros(sum(map(math.prod, self._levels)) * math.prod(self._inner), self._array.dtype)
         self._array = self._view(0)
 
-    def _level_shape(self, level):
-        """The shape of a level's array: that of the first, with other rows and columns, and slices of a volume."""
-        first = self._array.shape
-        texels = len(first) - len(self._inner)
-        rows = max(0, texels - (3 if self._is_volume else 2))
-        return (*first[:rows], *(max(n >> level, 1) for n in first[rows:texels]), *self._inner)
-
     def _view(self, level):
-        """A level's array, in place."""
-        start = sum(math.prod(self._level_shape(before)) for before in range(level))
-        shape = self._level_shape(level)
+        """A level's array, in place: of as many dimensions as the first's."""
+        shape = (*self._levels[level][3 + len(self._inner) - self._array.ndim :], *self._inner)
+        start = sum(map(math.prod, self._levels[:level])) * math.prod(self._inner)
         return self._memory.reshape(-1)[start : start + math.prod(shape)].reshape(shape)
 
     @property
@@ -251,8 +232,7 @@ class Texture:
         return self._size()
 
     def _repr_png_(self):
-        picture = _picture(self)
-        return None if picture is None else _png(picture)
+        return _invar.png(self._size(), self._memory.tobytes())
 
 
 def _volume(dimensions, samples, shape, found):
@@ -266,77 +246,23 @@ def _volume(dimensions, samples, shape, found):
     return dimensions == 3
 
 
-def _texels(format, width, height, depth, levels=1, samples=1, is_volume=False):
-    """What texels of a format are made of; refuses formats and sizes that no texture has."""
+def _codes(format):
+    """What texels of a format are made of: NumPy's type of a code, and the shape of one texel."""
+    stored, codes, _ = _texels((format, 1, 1, 1, 1, 1, False))
+    return _types.type_named(stored).numpy(), (codes,) if codes > 1 else ()
+
+
+def _texels(size):
+    """The scalar of codes, how many a texel has, and the shape of each level; refuses what no texture is."""
+    format, width, height, depth, levels, *_ = size
     if not isinstance(format, str):
         raise ArgumentError(f"{format!r} is not a pixel format: write its name, such as \"rgba8unorm\"")
     if any(not 0 <= n < 1 << 32 for n in (width, height, depth, levels)):
         raise ArgumentError(f"there is no texture of {width}x{height}x{depth}")
     try:
-        return _invar.texels((format, width, height, depth, levels, samples, is_volume))
+        return _invar.texels(size)
     except ValueError as e:
         raise ArgumentError(str(e)) from None
-
-
-def _small_float(code, bits):
-    """What the bits of a float of 5 bits of exponent and no sign stand for."""
-    return (code << (15 - bits)).astype(np.uint16).view(np.float16).astype(np.float32)
-
-
-def _shared_exponent(c):
-    scale = np.exp2((c >> 27).astype(np.float32) - 24)
-    return [(c >> at & 511).astype(np.float32) * scale for at in (0, 9, 18)]
-
-
-#: The channels of words of 32 bits, as numbers.
-_PACKED = {
-    "rgb10a2unorm": lambda c: [
-        (c >> at & most).astype(np.float32) / np.float32(most)
-        for at, most in ((0, 1023), (10, 1023), (20, 1023), (30, 3))
-    ],
-    "rg11b10float": lambda c: [
-        _small_float(c & 2047, 11), _small_float(c >> 11 & 2047, 11), _small_float(c >> 22, 10)
-    ],
-    "rgb9e5float": _shared_exponent,
-}  # fmt: skip
-
-
-def _picture(texture):
-    """The first slice as RGBA of 8 bits; ``None`` of formats that no screen shows: integers and those below zero."""
-    format, array = texture.format, texture.numpy()
-    name = format.removesuffix("_srgb")
-    if not name.endswith(("8unorm", "16unorm", "16float", "32float")) and name not in _PACKED:
-        return None
-    channels = math.prod(texture._inner)
-    codes = array.reshape(texture.depth, texture.height, texture.width, channels)[0]
-    if name in _PACKED:
-        codes = np.concatenate(_PACKED[name](codes), axis=-1)
-        channels = codes.shape[-1]
-    if codes.dtype == np.uint16:
-        codes = (codes.astype(np.uint32) * 255 + 32767) // 65535
-    elif codes.dtype != np.uint8:
-        codes = np.rint(np.clip(np.nan_to_num(codes.astype(np.float32)), 0, 1) * 255)
-    rgba = np.zeros((texture.height, texture.width, 4), np.uint8)
-    rgba[..., 3] = 255
-    rgba[..., :channels] = codes
-    if channels == 1:
-        rgba[..., 1:3] = rgba[..., :1]
-    return rgba[..., [2, 1, 0, 3]] if name.startswith("bgra") else rgba
-
-
-def _png(rgba):
-    """A PNG file of a picture of 8 bits a channel."""
-
-    def chunk(kind, data):
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    height, width = rgba.shape[:2]
-    # Each row begins with the number of its filter, here none.
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), rgba.reshape(height, -1)], axis=1)
-    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    parts = (b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
 
 
 # ---- parameters ----
@@ -624,24 +550,23 @@ class KernelTexture(_Still):
 
     def _atomic(self, name, at, count):
         """An atomic on a texel: its coordinates and then so many values."""
-        wanted, what = self.type.maker.coordinates, f"`{self.name}.atomic_{name}()`"
-        if len(at) != wanted + count:
-            then = {0: "", 1: ", and then the value", 2: ", and then the expected and the new value"}[count]
-            plural = "" if wanted == 1 else "s"
-            raise _trace.error(f"{what} takes {wanted} coordinate{plural}{then}, found {len(at)}")
+        then = ("", ", and then the value", ", and then the expected and the new value")[count]
+        wanted = self._count(f"atomic_{name}", at, then, count)
         coordinates = [index_value(x) for x in at[:wanted]]
         self._here(coordinates)
         first, *others = [x.id for x in coordinates]
         place = (self.handle, first, 1, False, [(False, other) for other in others])
-        return atomic(name, place, self.type.component, at[wanted:], what)
+        return atomic(name, place, self.type.component, at[wanted:], f"`{self.name}.atomic_{name}()`")
 
-    def _count(self, function, at, then=""):
+    def _count(self, function, at, then="", others=0):
+        """How many coordinates there are, and so many others behind them; refuses more and less."""
         wanted = self.type.maker.coordinates
-        if len(at) != wanted:
+        if len(at) != wanted + others:
             plural = "" if wanted == 1 else "s"
             raise _trace.error(
                 f"`{self.name}.{function}()` takes {wanted} coordinate{plural}{then}, found {len(at)}"
             )
+        return wanted
 
     def _texel(self, function, at, level, then=""):
         self._count(function, at, then)

@@ -281,23 +281,35 @@ def test_mistakes_in_kernels_are_sentences():
         iv.Texture2D[iv.f32]
 
 
+def row_of(png):
+    """The pixels of a PNG file of one row, whose bytes are told from those of the pixel on the left."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n") and png[24:26] == b"\x08\x06"
+    (width, height), start = struct.unpack(">II", png[16:24]), png.index(b"IDAT") + 4
+    (count,) = struct.unpack(">I", png[start - 8 : start - 4])
+    how, *row = zlib.decompress(png[start : start + count])
+    assert height == 1 and len(row) == 4 * width
+    # Above the first row are zeros.
+    of_left = {0: lambda x: 0, 1: lambda x: x, 2: lambda x: 0, 3: lambda x: x // 2, 4: lambda x: x}[how]
+    for i in range(4, len(row)):
+        row[i] = (row[i] + of_left(row[i - 4])) % 256
+    return [row[i : i + 4] for i in range(0, len(row), 4)]
+
+
 def test_a_notebook_shows_the_picture():
     array = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]]], np.uint8)
-    png = iv.Texture(array, "bgra8unorm")._repr_png_()
-    assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    size = struct.unpack(">II", png[16:24])
-    start = png.index(b"IDAT") + 4
-    (count,) = struct.unpack(">I", png[start - 8 : start - 4])
-    rows = zlib.decompress(png[start : start + count])
-    assert size == (2, 1)
-    assert [*rows] == [0, 3, 2, 1, 4, 7, 6, 5, 8]
-    grey = iv.Texture(np.array([[0, 0.5, 2, np.nan]], np.float32), "r32float")._repr_png_()
-    start = grey.index(b"IDAT") + 4
-    (count,) = struct.unpack(">I", grey[start - 8 : start - 4])
-    assert [*zlib.decompress(grey[start : start + count])][1::4] == [0, 128, 255, 0]
-    depths = iv.Texture(np.array([[0, 0.5, 2, np.nan]], np.float32), "depth32float")
-    assert depths._repr_png_() == grey
+    for format, pixels in (("bgra8unorm", [[3, 2, 1, 4], [7, 6, 5, 8]]), ("rgba8unorm_srgb", array[0].tolist())):
+        assert row_of(iv.Texture(array, format)._repr_png_()) == pixels
+    wide = iv.Texture(np.array([[[0, 32896], [65535, 129]]], np.uint16), "rg16unorm")
+    assert row_of(wide._repr_png_()) == [[0, 128, 0, 255], [255, 1, 0, 255]]
+    for format in ("r32float", "depth32float"):
+        grey = iv.Texture(np.array([[0, 0.5, 2, np.nan]], np.float32), format)
+        assert row_of(grey._repr_png_()) == [[n, n, n, 255] for n in (0, 128, 255, 0)]
     assert iv.Texture.zeros((1, 1), "r8uint")._repr_png_() is None
+    assert iv.Texture.zeros((1, 1), "r8snorm")._repr_png_() is None
+    # The first slice, and of that the first level.
+    several = iv.Texture.zeros((2, 1, 2), "r8unorm", levels=2)
+    several.numpy()[0] = 7
+    assert row_of(several._repr_png_()) == [[7, 7, 7, 255]] * 2
     # Red 1, green a half, blue 0, and of the first format alpha a third.
     for format, word, shown in [
         ("rgb10a2unorm", 1023 | 512 << 10 | 1 << 30, [255, 128, 0, 85]),
@@ -305,9 +317,7 @@ def test_a_notebook_shows_the_picture():
         ("rgb9e5float", 256 | 128 << 9 | 16 << 27, [255, 128, 0, 255]),
     ]:
         packed = iv.Texture(np.array([[word]], np.uint32), format)._repr_png_()
-        start = packed.index(b"IDAT") + 4
-        (count,) = struct.unpack(">I", packed[start - 8 : start - 4])
-        assert [*zlib.decompress(packed[start : start + count])][1:] == shown, format
+        assert row_of(packed) == [shown], format
     assert repr(iv.Texture.zeros((2, 3, 4), "r8uint")) == "<r8uint texture of 4x3x2>"
 
 

@@ -40,6 +40,8 @@ mod prove;
 mod read;
 mod shader;
 
+pub use picture::as_shown;
+
 /// Why a command cannot go on: a sentence for the user, or several on lines of their own. Exit code 2.
 struct Refusal(String);
 

@@ -320,14 +320,47 @@ pub fn write(
             pixels.extend_from_slice(&[0; 2][..size]);
         }
     }
+    let file = encoded(colours, depth, [shape.width, shape.height], &pixels);
+    let file = file.map_err(|e| FileError::new(path, format!("cannot be written: {e}")))?;
+    destination.write(&[&file])
+}
+
+/// The first slice of a texture of these bytes as a PNG file of colours of 8 bits with alpha, for screens; `None` of
+/// formats that these do not show: integers, and those below zero.
+pub fn as_shown(shape: TextureShape, bytes: &[u8]) -> Option<Vec<u8>> {
+    let format = shape.format;
+    let to = match format.coding() {
+        Coding::Unorm | Coding::Float => PixelFormat::Rgba8Unorm,
+        Coding::Srgb => PixelFormat::Rgba8UnormSrgb,
+        Coding::Snorm | Coding::Uint | Coding::Sint => return None,
+    };
+    let count = shape.width as usize * shape.height as usize;
+    let mut pixels = vec![0; count * 4];
+    let texels = bytes.chunks_exact(format.texel_bytes() as usize);
+    for (texel, pixel) in texels.zip(pixels.chunks_exact_mut(4)) {
+        let mut colour = format.decode(texel);
+        if format.channels() == 1 {
+            colour = [colour[0], colour[0], colour[0], colour[3]];
+        }
+        to.encode(colour, pixel);
+    }
+    let size = [shape.width, shape.height];
+    encoded(png::ColorType::Rgba, png::BitDepth::Eight, size, &pixels).ok()
+}
+
+/// A PNG file of these pixels, of so many columns and rows.
+fn encoded(
+    colours: png::ColorType,
+    depth: png::BitDepth,
+    [width, height]: [u32; 2],
+    pixels: &[u8],
+) -> Result<Vec<u8>, png::EncodingError> {
     let mut file = Vec::new();
-    let unwritable =
-        |e: png::EncodingError| FileError::new(path, format!("cannot be written: {e}"));
-    let mut encoder = png::Encoder::new(&mut file, shape.width, shape.height);
+    let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_color(colours);
     encoder.set_depth(depth);
-    let mut writer = encoder.write_header().map_err(unwritable)?;
-    writer.write_image_data(&pixels).map_err(unwritable)?;
-    writer.finish().map_err(unwritable)?;
-    destination.write(&[&file])
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(file)
 }

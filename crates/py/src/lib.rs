@@ -74,6 +74,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
         m.py().get_type::<convert::DiagnosticsError>(),
     )?;
     m.add_function(wrap_pyfunction!(texture::texels, m)?)?;
+    m.add_function(wrap_pyfunction!(texture::png, m)?)?;
     m.add_function(wrap_pyfunction!(texture::fill_levels, m)?)?;
     m.add_function(wrap_pyfunction!(texture::encoded, m)?)?;
     m.add_function(wrap_pyfunction!(table::ops, m)?)?;

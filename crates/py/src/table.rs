@@ -60,8 +60,8 @@ fn operand_types(signature: Signature) -> Vec<String> {
 
 /// Every row of the op table: name, what stands beside the values (0 nothing, 1 a type, 2 a
 /// component, 3 a swizzle), its operands' types (`T` for one that is shared, `S` for its scalar, a
-/// type's name for that of the shape of `T`, nothing where any goes), least and most operands, the
-/// signature in words, what a device needs, and the documentation.
+/// type's name for that of the shape of `T`, nothing where any goes), what they are called, the signature in words,
+/// what a device needs, and the documentation.
 #[pyfunction]
 #[expect(
     clippy::type_complexity,
@@ -71,7 +71,7 @@ pub fn ops() -> Vec<(
     &'static str,
     u8,
     Vec<String>,
-    (usize, usize),
+    &'static [&'static str],
     String,
     &'static str,
     String,
@@ -88,7 +88,7 @@ pub fn ops() -> Vec<(
                 row.name,
                 imm_kind(row.signature),
                 operand_types(row.signature),
-                row.signature.operand_count(),
+                row.operands,
                 row.signature.to_string(),
                 capability,
                 row.text(),

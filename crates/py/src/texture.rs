@@ -1,7 +1,7 @@
 //! Textures by the words of the text form: types, functions, formats and sizes.
 
 use invar::{PixelFormat, TextureShape};
-use invar_ir::texture::{Sampler, component, stored};
+use invar_ir::texture::{Sampler, stored};
 use invar_ir::{Sampling, Scalar, TextureAccess, TextureFunction, TextureType};
 use invar_texture::MAX_EXTENT;
 use pyo3::prelude::*;
@@ -53,13 +53,23 @@ pub fn encoded(name: &str, colour: [f64; 4]) -> PyResult<Vec<u8>> {
     Ok(format(name)?.encoded(colour))
 }
 
-/// What arrays of texels of a format are made of: the scalar that lies in memory, how many of them a texel has, and
-/// the component type of kernels' textures. Refuses sizes that no texture has.
+/// What arrays of texels of a format are made of: the scalar that lies in memory, and how many of them a texel has; and
+/// the slices, rows and columns of each level. Refuses sizes that no texture has.
 #[pyfunction]
-pub fn texels(size: Size) -> PyResult<(String, u32, String)> {
-    let format = size.shape()?.format;
-    let (stored, component): (Scalar, Scalar) = (stored(format), component(format));
-    Ok((stored.to_string(), format.codes(), component.to_string()))
+pub fn texels(size: Size) -> PyResult<(String, u32, Vec<[u32; 3]>)> {
+    let shape = size.shape()?;
+    let levels = (0..shape.levels).map(|level| {
+        let [width, height, depth] = shape.level_extents(level);
+        [depth, height, width]
+    });
+    let stored: Scalar = stored(shape.format);
+    Ok((stored.to_string(), shape.format.codes(), levels.collect()))
+}
+
+/// A PNG file of the first slice of a texture; `None` of formats that no screen shows.
+#[pyfunction]
+pub fn png(size: Size, bytes: &[u8]) -> PyResult<Option<Vec<u8>>> {
+    Ok(invar_command::as_shown(size.shape()?, bytes))
 }
 
 /// The bytes of a texture with its levels behind the first made of it.
