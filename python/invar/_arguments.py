@@ -29,10 +29,10 @@ IN_MEMORY = ("buffer", "constant", "texture")
 class Step:
     """How the argument of one parameter is converted."""
 
-    __slots__ = ("name", "kind", "element", "dtype", "shape", "extents", "flags", "where", "is_of_rows")
+    __slots__ = ("kernel", "name", "kind", "element", "dtype", "shape", "extents", "flags", "where", "is_of_rows")
 
     def __init__(self, kernel, param):
-        self.name, self.kind, self.element = param.name, param.kind, param.element
+        self.kernel, self.name, self.kind, self.element = kernel, param.name, param.kind, param.element
         self.where = f"argument `{param.name}` of `{kernel}`"
         self.dtype, self.shape, self.flags = None, (), 0
         #: Of a texture, whether it is an array of rows.
@@ -122,11 +122,7 @@ def convert(steps, bound, copy=False):
         # Copies hide overlaps from the device: the arrays that were passed must not overlap either.
         passed = {step: x for step, x, _ in back}
         memory = [step for step in steps if step.kind in IN_MEMORY]
-        for first, second in _overlaps(steps, [passed.get(s, x) for s, x in zip(memory, alive)]):
-            raise ArgumentError(
-                f"{second.where} and `{first.name}` overlap in memory, and the kernel writes one of them "
-                "(S3): pass a copy of one"
-            )
+        check_overlap(steps, [passed.get(s, x) for s, x in zip(memory, alive)])
     return given, alive, back
 
 
@@ -147,23 +143,17 @@ def _texture(step, x):
     return array
 
 
-def check_overlap(kernel, steps, alive):
+def check_overlap(steps, arrays):
     """Refuses arrays that overlap where the kernel writes one of them (S3), as a launch does."""
-    for first, second in _overlaps(steps, alive):
-        which = second if second.flags & _WRITEABLE else first
-        raise ArgumentError(
-            f"arguments `{first.name}` and `{second.name}` of `{kernel}` overlap in memory, and the kernel "
-            f"may write `{which.name}`: give each a buffer of its own [overlapping-buffers]"
-        )
-
-
-def _overlaps(steps, arrays):
-    """The pairs of parameters whose arrays have an element in common, and one of which the kernel writes."""
     seen = []
     for step, x in zip([s for s in steps if s.kind in IN_MEMORY], arrays):
         for other, y in seen:
             if (step.flags | other.flags) & _WRITEABLE and _share(x, y):
-                yield other, step
+                which = step if step.flags & _WRITEABLE else other
+                raise ArgumentError(
+                    f"arguments `{other.name}` and `{step.name}` of `{step.kernel}` overlap in memory, and the kernel "
+                    f"may write `{which.name}`: give each a buffer of its own [overlapping-buffers]"
+                )
         seen.append((step, x))
 
 

@@ -410,7 +410,7 @@ class Prepared:
         """Converts the arguments, in the order of the parameters."""
         # Arrays of launches in flight are held by their futures.
         given, alive, _ = _arguments.convert(self._steps, bound)
-        _arguments.check_overlap(self._launch.kernel.__name__, self._steps, alive)
+        _arguments.check_overlap(self._steps, alive)
         self._bound, self._given, self._alive = bound, given, alive
 
     def __repr__(self):
@@ -560,7 +560,7 @@ def check(
         name = kernel.__name__
         bound = [x.numpy() if type(x) is DeviceArray else x for x in bound]
         given, alive, _ = _arguments.convert(compiled.steps, bound, copy)
-        _arguments.check_overlap(name, compiled.steps, alive)
+        _arguments.check_overlap(compiled.steps, alive)
         # A launch that is still running may write what is read here.
         for future in list(_arguments.in_flight):
             future.exception()

@@ -237,7 +237,7 @@ class Written:
             if writes or of_numbers and self._unit is None:
                 return x
             is_one = length == 1 and isinstance(x, (list, tuple)) and not of_numbers and len(x) > 1
-            return _raw(step, self._filled([x] if is_one else x, of_numbers))
+            return _raw(step, self._filled(x if isinstance(x, (list, tuple)) and not is_one else [x], of_numbers))
         if type(x) is not DeviceArray:
             x = _arguments.array_of(step.where, x)
         has_own = x.dtype == step.dtype
@@ -260,30 +260,25 @@ class Written:
             raise ArgumentError(f"{step.where} has dtype {x.dtype}, {self._other(x.dtype, element)}")
         return x._as(step) if type(x) is DeviceArray else _raw(step, x)
 
-    def _filled(self, x, of_numbers):
+    def _filled(self, items, of_numbers):
         """An array of the values of elements."""
-        step, items = self.whole, x if isinstance(x, (list, tuple, np.ndarray)) else [x]
+        step = self.whole
         if of_numbers and isinstance(self.unit.element, _types.Type):
             step = self.unit
         elif of_numbers and _vector(step.element):
-            if len(x) % 3:
-                raise ArgumentError(f"{step.where} is {x!r}, expected vectors of 3")
-            items = [x[i : i + 3] for i in range(0, len(x), 3)]
-        array = np.zeros((len(items), *step.shape), step.dtype)
-        for i, item in enumerate(items):
-            where = step.where if len(items) == 1 else f"element {i} of {step.where}"
-            place = array[i : i + 1].reshape(array.shape[1:])
-            _fill(where, step.element, place, item, partial=True)
-        return array
+            if len(items) % 3:
+                raise ArgumentError(f"{step.where} is {items!r}, expected vectors of 3")
+            items = [items[i : i + 3] for i in range(0, len(items), 3)]
+        return _filled(step, items, partial=True)
 
     def _other(self, given, element):
         """What an array would have."""
         expected = self.unit or self.whole
         if expected.dtype.names is None:
             return f"expected {expected.dtype}: convert it, or pass its bytes with .view(np.uint8)"
-        there = {at: ty for _, at, ty in _places(given)}
-        for name, at, ty in _places(element):
-            if given.names is not None and there.get(at) != ty:
+        there = {at: ty for _, at, ty, _ in _scalars(given)}
+        for name, at, ty, padding in _scalars(element):
+            if given.names is not None and not padding and there.get(at) != ty:
                 return f"and field `{name}`, at byte {at} of {expected.element}, is of type {ty}"
         return (
             f"expected kernel.dtype({expected.name!r}), which has the fields of {expected.element}: make an "
@@ -462,33 +457,19 @@ def _padding(name):
     return name == "pad" or name.startswith("pad.")
 
 
-def _scalars(dtype, start=0, padding=False):
-    """The scalars in a dtype: where each begins, its own dtype, and whether nobody uses it."""
+def _scalars(dtype, name="", start=0, padding=False):
+    """The scalars in a dtype: the way to each, where it begins, its own dtype, and whether nobody uses it."""
     if dtype.subdtype is not None:
         inner, shape = dtype.subdtype
         for i in range(math.prod(shape)):
-            yield from _scalars(inner, start + i * inner.itemsize, padding)
-    elif dtype.names is not None:
-        for name in dtype.names:
-            inner, offset = dtype.fields[name][:2]
-            yield from _scalars(inner, start + offset, padding or _padding(name))
-    else:
-        yield start, dtype, padding
-
-
-def _places(dtype, name="", start=0):
-    """The scalars in a dtype that are no padding: the way to each, where it begins, and its own dtype."""
-    if dtype.subdtype is not None:
-        inner, shape = dtype.subdtype
-        for i in range(math.prod(shape)):
-            yield from _places(inner, f"{name}[{i}]", start + i * inner.itemsize)
+            yield from _scalars(inner, f"{name}[{i}]", start + i * inner.itemsize, padding)
     elif dtype.names is not None:
         for field in dtype.names:
             inner, offset = dtype.fields[field][:2]
-            if not _padding(field):
-                yield from _places(inner, f"{name}.{field}" if name else field, start + offset)
+            way = f"{name}.{field}" if name else field
+            yield from _scalars(inner, way, start + offset, padding or _padding(field))
     else:
-        yield name, start, dtype
+        yield name, start, dtype, padding
 
 
 @functools.lru_cache(maxsize=256)
@@ -500,8 +481,8 @@ def _fits(given, element):
         return False
     there = {}
     for i in range(element.itemsize // given.itemsize):
-        there.update((at, ty) for at, ty, _ in _scalars(given, i * given.itemsize))
-    return all(padding or there.get(at) == ty for at, ty, padding in _scalars(element))
+        there.update((at, ty) for _, at, ty, _ in _scalars(given, start=i * given.itemsize))
+    return all(padding or there.get(at) == ty for _, at, ty, padding in _scalars(element))
 
 
 def _bytes(step, x):
@@ -521,7 +502,8 @@ def _arranged(step, x, length):
         if length is None and step.kind == "constant" and _is_plain(x):
             length = len(x) if isinstance(x, (list, tuple)) else 1
         if length is not None and not writes and (_is_plain(x) or _is_rows(step, x, length)):
-            x = _filled(step, x, length)
+            alone = length == 1 and (not isinstance(x, (list, tuple)) or len(x) != 1 or step.shape)
+            x = _filled(step, [x] if alone else _counted(step.where, x, length))
         else:
             x = _viewed(step, _arguments.array_of(step.where, x))
     inner = math.prod(step.shape) * step.dtype.itemsize
@@ -581,20 +563,18 @@ def _is_rows(step, x, length):
     return _vector(element) is not None and isinstance(x, np.ndarray) and x.shape == (*shape, 3)
 
 
-def _filled(step, x, length):
-    """An array of the values of a variable that is only read."""
-    array = np.zeros((length, *step.shape), step.dtype)
-    if length > 1:
-        _each(step.where, step.element, array, x, length)
-        return array
-    if isinstance(x, (list, tuple)) and len(x) == 1 and not step.shape:
-        (x,) = x
-    _fill(step.where, step.element, array.reshape(step.shape), x)
+def _filled(step, items, partial=False):
+    """An array of the values of elements; ``partial`` leaves fields that are not named."""
+    array = np.zeros((len(items), *step.shape), step.dtype)
+    if len(items) == 1:
+        _fill(step.where, step.element, array.reshape(step.shape), items[0], partial)
+    else:
+        _each(step.where, step.element, array, items, partial)
     return array
 
 
 def _fill(where, element, array, x, partial=False):
-    """Puts the value of an element into its place in an array; ``partial`` leaves fields that are not named."""
+    """Puts the value of an element into its place in an array."""
     if (vector := _vector(element)) and not isinstance(x, Mapping):
         _fill(where, element.fields[vector], array[vector], x, partial)
     elif isinstance(element, _types.Struct):
@@ -609,16 +589,20 @@ def _fill(where, element, array, x, partial=False):
         if missing:
             raise ArgumentError(f"{where} needs a value for {', '.join(missing)}")
     elif isinstance(element, _types.Array):
-        _each(where, element.element, array, x, element.length, partial)
+        _each(where, element.element, array, _counted(where, x, element.length), partial)
     else:
         bits = _arguments.scalar(where, element, x)
         bits = np.array(bits, f"u{array.dtype.itemsize}")
         array[...] = bits.view(array.dtype).reshape(array.shape)
 
 
-def _each(where, element, array, x, length, partial=False):
+def _counted(where, x, length):
+    """The values of so many elements."""
     if isinstance(x, (str, Mapping)) or not hasattr(x, "__len__") or len(x) != length:
         raise ArgumentError(f"{where} is {x!r}, expected {length} values")
-    for i, value in enumerate(x):
-        place = array[i : i + 1].reshape(array.shape[1:])
-        _fill(f"element {i} of {where}", element, place, value, partial)
+    return x
+
+
+def _each(where, element, array, items, partial):
+    for i, value in enumerate(items):
+        _fill(f"element {i} of {where}", element, array[i : i + 1].reshape(array.shape[1:]), value, partial)

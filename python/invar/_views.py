@@ -27,7 +27,7 @@ MAX_ELEMENTS = 4096
 
 
 def offset_of(coord, shape, stride):
-    """The offset of a coordinate of numbers and traced values; a number where all are."""
+    """The offset of a coordinate of numbers and traced values, of 0 where it keeps a mode; a number where all are."""
     leaves = _leaves(shape, stride)
     reach = sum((size - 1) * abs(step) for size, step in leaves)
     # What a coordinate of 32 bits counts as, so that no offset of the layout wraps.
@@ -40,6 +40,8 @@ def offset_of(coord, shape, stride):
 
 def _offset_of(coord, shape, stride, count):
     coord = plain(coord)
+    if coord is None:
+        return 0
     if isinstance(coord, (tuple, list)):
         total = 0
         for c, s, d in _paired(coord, shape, stride):
@@ -107,13 +109,6 @@ def _zeroed(coord):
     if isinstance(coord, (tuple, list)):
         return tuple(map(_zeroed, coord))
     return None if coord is None else 0
-
-
-def _kept_zero(coord, shape):
-    """The coordinate with 0 where it keeps a mode: what it adds to the offset is the same."""
-    if isinstance(coord, (tuple, list)):
-        return tuple(_kept_zero(c, s) for c, s in _paired(coord, shape))
-    return 0 if coord is None else coord
 
 
 def _paired(coord, *of):
@@ -250,7 +245,7 @@ class Tensor:
     # -- elements --
 
     def offset(self, coord: Any) -> Index:
-        """The index in memory of the element at a coordinate."""
+        """The index in memory of the element at a coordinate, where ``None`` keeps modes of the first in them."""
         layout = self._laid_out()
         inner = plus(self.inner, offset_of(coord, layout.shape, layout.stride))
         return plus(self.base, swizzled(layout, inner))
@@ -260,7 +255,7 @@ class Tensor:
         layout = self._laid_out()
         bare = _unswizzled(layout)
         kept, _ = _layout.slice_and_offset(_zeroed(coord), bare)
-        start = offset_of(_kept_zero(coord, bare.shape), bare.shape, bare.stride)
+        start = offset_of(coord, bare.shape, bare.stride)
         if isinstance(layout, SwizzledLayout):
             return self.view(_again(layout, kept), self.base, plus(self.inner, start))
         return self.view(kept, plus(self.base, start))

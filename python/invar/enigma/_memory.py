@@ -223,7 +223,7 @@ class Tensor(_views.Tensor):
         if not isinstance(shape, tuple):
             shape, stride = (shape,), (stride,)
         ((kept_shape, kept_stride),) = _kept(coord, shape, stride)
-        start = _views.offset_of(_at_zero(coord), shape, stride)
+        start = _views.offset_of(coord, shape, stride)
         kept = Layout(kept_shape, kept_stride)
         if isinstance(self.layout, SwizzledLayout):
             kept = SwizzledLayout(kept, self.layout.swizzle)
@@ -312,13 +312,6 @@ def _filled(coord, shape):
         raise error(f"the coordinate {shown(coord)} does not fit the shape {shape}")
     named = [_filled(c, s) for c, s in zip(coord, shape)]
     return (*named, *[0] * (len(shape) - len(named)))
-
-
-def _at_zero(coord):
-    """A coordinate with 0 where it keeps a mode: what it adds to the offset is the same."""
-    if isinstance(coord, tuple):
-        return tuple(_at_zero(c) for c in coord)
-    return 0 if coord is None else coord
 
 
 def _kept(coord, shape, stride):
