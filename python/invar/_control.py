@@ -94,14 +94,12 @@ def put(container, key, value):
 
 def store(container, key, value):
     """Stores at a place, in the kernel's current region."""
-    t = _trace.current()
-    if id(container) in t.frozen:
-        raise _trace.error(t.frozen[id(container)][1])
+    check_met(container)
     note_store(container, key, value)
 
 
 def note_store(container, key, value):
-    """Stores at a place that may be frozen: what ways changed before they met."""
+    """Stores at a place, of an object that met others too: what ways changed before they met."""
     t = _trace.current()
     region = t.regions[-1]
     place = id(container), key
@@ -153,11 +151,10 @@ def in_region():
 
 
 def check_change(value, what, instead):
-    """Raises where an object of Python may not change so: it is frozen, or it is older than the
+    """Raises where an object of Python may not change so: it met others, or it is older than the
     branch or loop of the kernel around the current line."""
     t = _trace.current()
-    if id(value) in t.frozen:
-        raise _trace.error(t.frozen[id(value)][1])
+    check_met(value)
     made = t.made.get(id(value))
     if len(t.regions) > 1 and (made is None or made[1] is not t.regions[-1]):
         raise _trace.error(
@@ -169,11 +166,15 @@ def check_change(value, what, instead):
 def check_identity(*values, always=False):
     """Raises where it is asked which object one is of which only the parts are known: a merged one. Such as are
     equal by their parts may be asked for, but where it is ``always`` an object that is meant."""
-    t = _trace.current()
-    for value in values if t.merged else ():
+    met = _trace.current().met
+    for value in values if met else ():
         by_parts = type(value).__eq__ is not object.__eq__ and not always
-        if not by_parts and id(holder_of(value)) in t.merged:
-            raise _trace.error(t.merged[id(holder_of(value))][1])
+        _, name, where, is_new = met.get(id(holder_of(value)), (None, "", "", False))
+        if is_new and not by_parts:
+            raise _trace.error(
+                f"{shown(name)} is a different object on each path through {where}, and which one is known only "
+                "when the kernel runs: compare its parts, or keep a number that tells which it is"
+            )
 
 
 def holder_of(value):
@@ -181,28 +182,22 @@ def holder_of(value):
     return value.__dict__ if hasattr(value, "__dict__") else value
 
 
-def freeze(value, name, where):
-    """Makes changes of an object, which was merged with others, errors."""
+def meet(value, name, where, is_new=False):
+    """Notes that an object met others, or, if it is new, stands for those that met: neither may change."""
     holder = holder_of(value)
-    _trace.current().frozen.setdefault(
-        id(holder),
-        (
-            holder,
+    _trace.current().met.setdefault(id(holder), (holder, name, where, is_new))
+
+
+def check_met(holder):
+    """Raises where an object changes that met others."""
+    met = _trace.current().met.get(id(holder))
+    if met is not None:
+        _, name, where, _ = met
+        raise _trace.error(
             f"{shown(name)} is a different object on each path through {where}, so it can only be read "
             f"behind it: change it before they meet, or make a copy of {shown(name)} to change, as in "
-            "list(...)",
-        ),
-    )
-
-
-def note_merged(value, name, where):
-    """Makes asking which object a merged one is an error."""
-    holder = holder_of(value)
-    _trace.current().merged[id(holder)] = (
-        holder,
-        f"{shown(name)} is a different object on each path through {where}, and which one is known only "
-        "when the kernel runs: compare its parts, or keep a number that tells which it is",
-    )
+            "list(...)"
+        )
 
 
 # ---- objects with parts ----
@@ -360,9 +355,9 @@ class Merge:
         names = [part_of(name, key, hasattr(a, "__dict__")) for key in keys]
         makers = [self.merged([x[i][1] for x in apart], part) for i, part in enumerate(names)]
 
-        def close(*objects):
-            for x in () if alike or isinstance(a, tuple) else objects:
-                freeze(x, name, self.where)
+        def close():
+            for x in () if alike or isinstance(a, tuple) else values:
+                meet(x, name, self.where)
 
         def make(results):
             items = [(key, maker(results)) for key, maker in zip(keys, makers)]
@@ -371,13 +366,13 @@ class Merge:
                     put(holder_of(a), key, x)
                 return remember(a)
             new = remade(a, items)
-            close(*values, new)
             if not isinstance(a, tuple):
-                note_merged(new, name, self.where)
+                meet(new, name, self.where, True)
+            close()
             return new
 
         if self.is_certain:
-            close(*values)
+            close()
         return make
 
     def _stays(self, a):

@@ -27,7 +27,7 @@ import types
 import numpy as np
 
 from . import _ops, _trace
-from ._control import check_change, check_identity, in_region, remember
+from ._control import check_change, check_identity, check_met, in_region, remember
 from ._errors import Error
 from ._functions import written
 from ._syntax import own
@@ -63,8 +63,7 @@ def foreign(function, args, kwargs):
             )
     if not _is_harmless(function) or "out" in kwargs:
         for x in args:
-            if id(x) in t.frozen:
-                raise _trace.error(t.frozen[id(x)][1])
+            check_met(x)
         if in_region():
             raise _refusal(function)
     identified = any(function is x for x in (builtins.id, builtins.hash))

@@ -41,10 +41,8 @@ class Trace:
         self.regions = []
         #: Objects of Python that the kernel made: the object and the region, by their ids.
         self.made = {}
-        #: Objects that may no longer change, with the sentence that says why, by their ids.
-        self.frozen = {}
-        #: Objects that stand for one of several, with the sentence that says so, by their ids.
-        self.merged = {}
+        #: Objects of which one or another came here, and those that stand for them, by their ids (``_control.meet``).
+        self.met = {}
         #: What was taken from outside (``_reads``).
         self.reads = None
         #: The file and the node of the author's code that is running.
