@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _types, _values
+from . import _invar, _types, _values
 from ._array import DeviceArray
 from ._errors import ArgumentError, Error, entry
 from ._host import array_of
@@ -286,10 +286,6 @@ def scalar(where, ty, x):
     """A value's components as bits."""
     if type(x) is np.float64:
         x = float(x)  # It is one of Python's floats.
-    kind = type(x)
-    if kind is float and ty.name in _values._PACKS or kind is int and ty.kind == "scalar":
-        if ty.is_float or not ty.is_bool and ty.limits[0] <= x <= ty.limits[1]:
-            return (_number_bits(where, ty, x),)
     if ty.shape:
         try:
             parts = np.asarray(x)
@@ -297,43 +293,28 @@ def scalar(where, ty, x):
             raise ArgumentError(f"{where} is {x!r}, expected {ty}") from None
         if parts.shape != ty.shape:
             raise ArgumentError(f"{where} has shape {parts.shape}, expected {ty.shape} for {ty}")
-        return tuple(
-            _bits(where, ty, part.item() if isinstance(part, np.generic) else part)
-            for part in parts.reshape(-1)
-        )
-    if kind is not int and kind is not float and isinstance(x, (np.generic, np.ndarray)):
-        own = _types.scalar_of(x.dtype) if np.ndim(x) == 0 else None
+        parts = [part.item() if isinstance(part, np.generic) else part for part in parts.reshape(-1)]
+        return tuple(_bits(where, ty.scalar, part) for part in parts)
+    if type(x) not in (int, float) and isinstance(x, (np.generic, np.ndarray)) and np.ndim(x) == 0:
+        own = _types.scalar_of(x.dtype)
         if own is not None and own != ty and (own.is_float or ty.is_bool or own.is_bool):
             raise ArgumentError(
                 f"{where} is {x!r} of type {own}, expected {ty}: convert it with iv.{ty}(...)"
             )
-        x = x.item() if np.ndim(x) == 0 else x
+        x = x.item()
     return (_bits(where, ty, x),)
 
 
 def _bits(where, ty, part):
-    if ty.is_bool and type(part) is int and part in (0, 1):
-        part = part == 1
-    number = isinstance(part, (int, float)) and not (isinstance(part, bool) != ty.is_bool)
-    if not number or (isinstance(part, float) and not ty.is_float):
+    try:
+        bits = _invar.bits(ty.name, part)
+    except TypeError:
         raise ArgumentError(
             f"{where} is {part!r} ({type(part).__name__}), expected a value of type {ty}"
-        )
-    if ty.is_integer and not ty.limits[0] <= part <= ty.limits[1]:
-        raise ArgumentError(
-            f"{where} is {part}, which does not fit {ty}: it goes from {ty.limits[0]} to "
-            f"{ty.limits[1]}"
-        )
-    return _number_bits(where, ty.scalar, part)
-
-
-def _number_bits(where, ty, x):
-    if not isinstance(x, int) and _values.overflows(ty, x):
-        raise ArgumentError(f"{where} is {x!r}, which does not fit {ty}: it would be infinite")
-    try:
-        return _values.bits_of(ty, x)
-    except Error as e:
-        raise ArgumentError(f"{where}: {e.message}") from None
+        ) from None
+    if bits is None:
+        raise ArgumentError("{} is {}, which does not fit {}: {}".format(where, *_values.misfit(ty, part)))
+    return bits
 
 
 def constants(kernel, given, declared):

@@ -21,7 +21,7 @@ from ._foreign import check_iterator
 from ._functions import Environment, Function, written
 from ._operators import SYMBOLS
 from ._syntax import assigned, jumps, leaving, own_class, stores
-from ._values import Memory, Place, Undefined, Value, component_index, describe, plain
+from ._values import Memory, Place, Undefined, Value, component_index, describe
 
 _SUBJECT = f"`match` of {_KNOWN_LATER}write `if`"
 _GUARD = f"the guard of a `case` is {_KNOWN_LATER}write `if` in its body"
@@ -347,13 +347,6 @@ class Body(Expressions):
                     "this does nothing: a function is named and not called"
                     + (f"; write `{name}()`" if name else ""),
                 )
-
-    def static(self, node, what):
-        """An expression that has to be known when the kernel is compiled."""
-        value = self.eval(node)
-        if isinstance(plain(value), Value):
-            self.fail(node, what)
-        return value
 
     def Assert(self, node):
         if not truth(self.static(node.test, _ASSERT)):

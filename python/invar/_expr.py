@@ -49,6 +49,13 @@ class Expressions:
             value.fail()
         return value
 
+    def static(self, node, what):
+        """An expression that has to be known when the kernel is compiled."""
+        value = self.eval(node)
+        if isinstance(plain(value), Value):
+            self.fail(node, what)
+        return value
+
     # -- names --
 
     def Constant(self, node):
@@ -255,17 +262,10 @@ class Expressions:
                 items = body.items(generator.iter, body.eval(generator.iter))
             for item in items:
                 body.assign(generator.target, item)
-                if all(body.kept(test) for test in generator.ifs):
+                if all(body.static(test, _FILTER) for test in generator.ifs):
                     yield from rounds(number + 1)
 
         return rounds(0)
-
-    def kept(self, test):
-        """Whether the ``if`` of a comprehension keeps an element."""
-        x = plain(self.eval(test))
-        if isinstance(x, Value):
-            self.fail(test, _FILTER)
-        return x
 
     def ListComp(self, node):
         return remember(list(self.comprehension(node, lambda body: body.eval(node.elt))))

@@ -13,11 +13,10 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import struct as _struct
 
 import numpy as np
 
-from . import _trace
+from . import _invar, _trace
 from ._errors import Error, KernelError, method_entry
 from ._operators import BINARY, COMPARISONS, METHODS, give
 from ._types import Array, Struct, Type, scalar_of, type_named
@@ -38,46 +37,30 @@ def is_number(x):
     return isinstance(x, (bool, int, float, np.generic))
 
 
-#: How floats are packed, to nearest even, and their bits taken, and from which number on they are infinite.
-_PACKS = {
-    name: (_struct.Struct(f"<{number}"), _struct.Struct(f"<{bits}"), 2**top - 2 ** (top - 1 - precision))
-    for name, number, bits, top, precision in (
-        ("f16", "e", "H", 16, 11), ("bf16", "f", "I", 128, 8), ("f32", "f", "I", 128, 24),
-        ("f64", "d", "Q", 1024, 53),
-    )
-}  # fmt: skip
-
-
 def bits_of(ty, number):
-    """The bits of a number as a scalar type; a sentence if it does not fit."""
-    if ty.is_bool:
-        return int(bool(number))
+    """The bits of a number as a scalar type, of a float that is too large those of infinity; a sentence if it does not
+    fit."""
+    number = number.item() if isinstance(number, np.generic) else number
+    number = bool(number) if ty.is_bool else +number
+    try:
+        bits = _invar.bits(ty.name, number)
+    except TypeError:
+        raise _trace.error(f"{number!r} is not a value of type {ty}") from None
+    if bits is None and isinstance(number, float):
+        bits = _invar.bits(ty.name, math.copysign(math.inf, number))
+    if bits is None:
+        raise _trace.error("{} does not fit {}: {}".format(*misfit(ty, number)))
+    return bits
+
+
+def misfit(ty, number):
+    """A number that does not fit a scalar type, as messages show it, the type, and why."""
     if ty.is_integer:
-        number = int(number)
-        low, high = ty.limits
-        if not low <= number <= high:
-            raise _trace.error(f"{number} does not fit {ty}, which goes from {low} to {high}")
-        return number & ((1 << ty.bits) - 1)
-    if overflows(ty, number):
-        if isinstance(number, int):
-            # Python refuses to write very long integers.
-            digits = math.floor(math.log10(abs(number))) + 1
-            shown = str(number) if digits <= 40 else f"a number of {digits} digits"
-            raise _trace.error(f"{shown} does not fit {ty}")
-        number = math.copysign(math.inf, number)
-    packed, bits, _ = _PACKS[ty.name]
-    if ty.name != "bf16":
-        return bits.unpack(packed.pack(number))[0]
-    if math.isfinite(number):
-        # Rounded once, to the 8 bits of its significand: what f32 then has is exact.
-        last = max(math.frexp(number)[1] - 8, -133)
-        number = math.ldexp(round(math.ldexp(number, -last), 0), last)
-    return bits.unpack(packed.pack(number))[0] >> 16 | (0x40 if number != number else 0)
-
-
-def overflows(ty, number):
-    """Whether a number is infinite as a type, and the number is not."""
-    return ty.is_float and _PACKS[ty.name][2] <= abs(number) < math.inf
+        return number, ty, "it goes from {} to {}".format(*ty.limits)
+    if isinstance(number, int) and abs(number) >= 10**40:
+        # Python refuses to write very long integers.
+        number = f"a number of {math.floor(math.log10(abs(number))) + 1} digits"
+    return number, ty, "it would be infinite"
 
 
 def constant(ty, number):

@@ -1302,7 +1302,7 @@ def test_numbers_and_arrays_that_would_be_taken_for_others():
         (1e6, (1, 2, 3), "argument `half` of `k` is 1000000.0, which does not fit f16: it would be inf"),
         (65520.0, (1, 2, 3), "does not fit f16"),
         (1.0, (1e39, 2, 3), "argument `v` of `k` is 1e.39, which does not fit f32"),
-        (10**400, (1, 2, 3), "argument `half` of `k`: a number of 401 digits does not fit f16"),
+        (10**400, (1, 2, 3), "argument `half` of `k` is a number of 401 digits, which does not fit f16"),
         (1.0, (1, None, 3), "argument `v` of `k` is None"),
         (1.0, (1, [2, 3], 3), "argument `v` of `k` is"),
     ):

@@ -77,7 +77,7 @@ def carried_literals(x: I):
         x[0] = x[1] + total
 
 
-@says(r"-1 does not fit u32, which goes from 0 to 4294967295")
+@says(r"-1 does not fit u32: it goes from 0 to 4294967295")
 def negative_literals(x: U):
     x[0] = x[1] & -1
 

@@ -1,13 +1,15 @@
 //! Names and numbers to the IR's types and back.
 
 use invar::report::{self, Style};
+use invar_ir::text::case::Literal;
 use invar_ir::{
     AddressSpace, AtomicOp, Diagnostic, Diagnostics, Dim, ElementType, FloatMode, Imm, Memory,
-    Module, Order, Rule, Scalar, Scope, Swizzle, Type,
+    Module, Order, Rule, Scalar, Scope, Span, Swizzle, Type,
 };
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
 
 create_exception!(
     _invar,
@@ -166,6 +168,48 @@ pub fn value_type(name: &str) -> PyResult<Type> {
 /// A scalar type of that name.
 pub fn scalar(name: &str) -> PyResult<Scalar> {
     Scalar::from_name(name).ok_or_else(|| refuse(format!("`{name}` is not a scalar type")))
+}
+
+/// The bits of a number of Python's as a scalar type, of a float the nearest; `None` where it does not fit. Refuses what
+/// is no such number: bools are none, and floats no integers.
+#[pyfunction]
+pub fn bits(ty: &str, number: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let scalar = scalar(ty)?;
+    let is_float = number.is_instance_of::<PyFloat>();
+    let is_bool = number.is_instance_of::<PyBool>();
+    let fits = match scalar {
+        Scalar::Bool => is_bool,
+        _number if is_bool => false,
+        number => is_float && number.is_float(),
+    };
+    if !fits && (is_bool || !number.is_instance_of::<PyInt>()) {
+        return Err(PyTypeError::new_err(format!("it is no {ty}")));
+    }
+    let text = if is_float {
+        let wide: f64 = number.extract()?;
+        match (scalar, wide as f32) {
+            (Scalar::F64, _) => return Ok(Some(wide.to_bits())),
+            (Scalar::F32, short) if short.is_finite() || !wide.is_finite() => {
+                return Ok(Some(short.to_bits().into()));
+            }
+            _other => format!("{wide:?}").to_lowercase(),
+        }
+    } else if let Ok(number) = number.extract::<i64>() {
+        number.to_string()
+    } else {
+        match number.call_method0("__index__")?.str() {
+            Ok(text) => text.to_string(),
+            // Python writes no integers of thousands of digits, and no type has them.
+            Err(_) => return Ok(None),
+        }
+    };
+    let span = Span::NONE;
+    let literal = Literal { text, span };
+    match literal.as_const(scalar) {
+        Ok(found) => Ok(Some(found.bits)),
+        Err(_) if scalar == Scalar::Bool => Err(PyTypeError::new_err("it is no bool")),
+        Err(_) => Ok(None),
+    }
 }
 
 /// An element type as the text form writes it: `f32x4`, `@Particle`, `u8[4][2]`.

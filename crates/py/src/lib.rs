@@ -73,6 +73,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
         "DiagnosticsError",
         m.py().get_type::<convert::DiagnosticsError>(),
     )?;
+    m.add_function(wrap_pyfunction!(convert::bits, m)?)?;
     m.add_function(wrap_pyfunction!(texture::texels, m)?)?;
     m.add_function(wrap_pyfunction!(texture::png, m)?)?;
     m.add_function(wrap_pyfunction!(texture::fill_levels, m)?)?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -10,7 +11,7 @@ import threading
 
 import numpy as np
 
-from ... import _compile, _reads, _trace, _values
+from ... import _compile, _invar, _reads, _trace, _values
 from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of, around
@@ -270,15 +271,14 @@ def bits_of(what, ty, x, wanted):
     bits = []
     for part in parts:
         part = part.item() if isinstance(part, np.generic) else part
-        fits = isinstance(part, (bool, int, float)) and not _values.overflows(ty.scalar, part)
-        if fits and ty.is_integer:
-            low, high = ty.limits
-            fits = low <= part <= high and part == int(part)
-        try:
-            found = _values.bits_of(ty.scalar, part) if fits else 0
-        except KernelError:
-            fits = False
-        if not fits:
+        number, found = part, None
+        if ty.is_bool and isinstance(part, (int, float)):
+            number = bool(part)
+        elif isinstance(part, bool) or ty.is_integer and isinstance(part, float) and part.is_integer():
+            number = int(part)
+        with contextlib.suppress(TypeError):
+            found = _invar.bits(ty.scalar.name, number)
+        if found is None:
             raise EnigmaRuntimeError(f"{what} is {part!r}, which does not fit {wanted}")
         bits.append(found)
     return tuple(bits)
