@@ -54,9 +54,7 @@ if "XDG_RUNTIME_DIR" not in _os.environ:
     # when somebody asks for a GPU; a process that has set it keeps what it says.
     _os.environ.setdefault("NODEVICE_SELECT", "1")
 globals().update(_ops.GENERATED)
-globals().update(
-    {name: ty for name, ty in _types._types.items() if ty.kind in ("scalar", "vector", "matrix")}
-)
+globals().update({name: ty for name, ty in _types._types.items() if ty.kind in ("scalar", "vector", "matrix")})
 
 
 @_entry

@@ -80,8 +80,7 @@ def _compile_time(kernel, argv):
     for p in kernel.params:
         if p.kind != "value" and p.element is None:
             raise _Usage(
-                f"parameter `{p.name}` of `{kernel.__name__}` has no element type: annotate it, as in "
-                "iv.Buffer[iv.f32]"
+                f"parameter `{p.name}` of `{kernel.__name__}` has no element type: annotate it, as in iv.Buffer[iv.f32]"
             )
     names = [p.name for p in kernel.params if p.kind == "value"]
     found, rest = dict(kernel.defaults), []
@@ -90,9 +89,9 @@ def _compile_time(kernel, argv):
         given = argument
         if argument == "--arg":
             given = "--arg=" + next(arguments, "")
-        name, _, value = given[len("--arg="):].partition("=")
+        name, _, value = given[len("--arg=") :].partition("=")
         if not given.startswith("--arg=") or name.strip() not in names:
-            rest += [argument] if given is argument else ["--arg", given[len("--arg="):]]
+            rest += [argument] if given is argument else ["--arg", given[len("--arg=") :]]
             continue
         try:
             found[name.strip()] = ast.literal_eval(value.strip())

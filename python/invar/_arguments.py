@@ -62,9 +62,7 @@ def wait_for(array, launches):
 def bound_by(kernel, names, args, kwargs, named):
     """Arguments by the names of what they are for; ``named`` says what a keyword is for."""
     if len(args) > len(names):
-        raise ArgumentError(
-            f"kernel `{kernel}` takes {len(names)} arguments ({', '.join(names)}), found {len(args)}"
-        )
+        raise ArgumentError(f"kernel `{kernel}` takes {len(names)} arguments ({', '.join(names)}), found {len(args)}")
     bound = dict(zip(names, args))
     for keyword, x in kwargs.items():
         name = named(keyword)
@@ -95,9 +93,7 @@ def convert(steps, bound, copy=False):
                 x = array_of(step.where, x)
             flags = x.flags.num & step.flags
             shape = step.shape
-            if x.dtype != step.dtype or flags != step.flags or (
-                shape and x.shape[-len(shape) :] != shape
-            ):
+            if x.dtype != step.dtype or flags != step.flags or (shape and x.shape[-len(shape) :] != shape):
                 x = _other(step, x, copy, back)
             elif copying:
                 wait_for(x, copying)
@@ -176,9 +172,7 @@ def _other(step, x, copy, back):
         # NumPy makes one string of bytes, not an array.
         of_bytes = raw and isinstance(x.base.obj, bytes)
         copied = "bytearray(...)" if of_bytes else "np.array(...)"
-        raise ArgumentError(
-            f"{step.where} {why}, but the kernel writes it: pass a copy, such as {copied} of it"
-        )
+        raise ArgumentError(f"{step.where} {why}, but the kernel writes it: pass a copy, such as {copied} of it")
     if not copy:
         what, how = "not contiguous", "np.ascontiguousarray(...)"
         if x.flags.c_contiguous:
@@ -298,9 +292,7 @@ def scalar(where, ty, x):
     if type(x) not in (int, float) and isinstance(x, (np.generic, np.ndarray)) and np.ndim(x) == 0:
         own = _types.scalar_of(x.dtype)
         if own is not None and own != ty and (own.is_float or ty.is_bool or own.is_bool):
-            raise ArgumentError(
-                f"{where} is {x!r} of type {own}, expected {ty}: convert it with iv.{ty}(...)"
-            )
+            raise ArgumentError(f"{where} is {x!r} of type {own}, expected {ty}: convert it with iv.{ty}(...)")
         x = x.item()
     return (_bits(where, ty, x),)
 
@@ -309,9 +301,7 @@ def _bits(where, ty, part):
     try:
         bits = _invar.bits(ty.name, part)
     except TypeError:
-        raise ArgumentError(
-            f"{where} is {part!r} ({type(part).__name__}), expected a value of type {ty}"
-        ) from None
+        raise ArgumentError(f"{where} is {part!r} ({type(part).__name__}), expected a value of type {ty}") from None
     if bits is None:
         raise ArgumentError("{} is {}, which does not fit {}: {}".format(where, *_values.misfit(ty, part)))
     return bits
@@ -321,7 +311,7 @@ def constants(kernel, given, declared):
     """Values of function constants, by the types that the kernel declares: name, type and bits."""
     named = []
     if not isinstance(given or {}, Mapping):
-        raise ArgumentError(f"constants={given!r}: write them by their names, as in {{\"n\": 4}}")
+        raise ArgumentError(f'constants={given!r}: write them by their names, as in {{"n": 4}}')
     for name, value in (given or {}).items():
         if name not in declared:
             known = ", ".join(declared)

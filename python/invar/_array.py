@@ -41,9 +41,7 @@ class DeviceArray:
         other.device, other.dtype, other._memory = self.device, step.dtype, self._memory
         size = step.dtype.itemsize * int(np.prod(step.shape, dtype=np.int64))
         if self.nbytes % size:
-            raise ArgumentError(
-                f"{step.where} has {self.nbytes} bytes, which is not a multiple of an element's {size}"
-            )
+            raise ArgumentError(f"{step.where} has {self.nbytes} bytes, which is not a multiple of an element's {size}")
         other.shape = (self.nbytes // size, *step.shape)
         return other
 

@@ -79,4 +79,3 @@ class standard_first:
         """Takes the loaded modules of those names, and what is in them, out of Python's table, and gives them."""
         loaded = [name for name in sys.modules if name.partition(".")[0] in self.names and which(name)]
         return {name: sys.modules.pop(name) for name in loaded}
-

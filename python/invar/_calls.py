@@ -52,9 +52,7 @@ def call(function, args, kwargs):
         return _views.called(function, args, kwargs)
     kernel = getattr(function, "__dict__", {}).get("__invar_kernel__")  # Not what ``__getattr__`` makes up.
     if kernel is not None:
-        raise _trace.error(
-            f"kernel `{kernel}` is called in a kernel: take @iv.kernel off what kernels share"
-        )
+        raise _trace.error(f"kernel `{kernel}` is called in a kernel: take @iv.kernel off what kernels share")
     target = function.__wrapped__ if hasattr(function, "cache_info") else function
     if isinstance(target, types.FunctionType) and own(target):
         t.reads.function(target)
@@ -120,8 +118,7 @@ def _fold(name):
             return foreign(function, args if len(args) > 1 else (items,), kwargs)
         if "key" in kwargs:
             raise _trace.error(
-                f"{function.__name__}(key=...) of traced values: compare the keys, as in "
-                "`a if key(a) < key(b) else b`"
+                f"{function.__name__}(key=...) of traced values: compare the keys, as in `a if key(a) < key(b) else b`"
             )
         return functools.reduce(lambda a, b: _values.binary(name, a, b, name), items)
 
@@ -207,10 +204,7 @@ _BUILTINS = {
     builtins.getattr: _getattr,
     builtins.hasattr: lambda function, args, kwargs: _getattr(function, (*args, MISSING), kwargs) is not MISSING,
     builtins.setattr: lambda function, args, kwargs: set_attribute(*args),
-    **{
-        function: _asked(f"__{function.__name__}__")
-        for function in (complex, float, hash, int, next, repr, str)
-    },
+    **{function: _asked(f"__{function.__name__}__") for function in (complex, float, hash, int, next, repr, str)},
 }
 # ---- operators, subscripts and attributes ----
 
@@ -254,10 +248,7 @@ def binary(symbol, left, right):
         return plainly(left, right)
     if symbol in ("==", "!="):
         return (left is right) == (symbol == "==")
-    raise TypeError(
-        f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and "
-        f"'{type(right).__name__}'"
-    )
+    raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'")
 
 
 def in_place(symbol, left, right):
@@ -273,16 +264,13 @@ def in_place(symbol, left, right):
         raise _trace.error(ARRAY_ADVICE)
     check_iterator(right)
     check_change(
-        left,
-        f"`{symbol}=` changes a Python {type(left).__name__}",
-        f"write `a = a {symbol} b`, which makes another",
+        left, f"`{symbol}=` changes a Python {type(left).__name__}", f"write `a = a {symbol} b`, which makes another"
     )
     return getattr(operator, name)(left, right)
 
 
 ARRAY_ADVICE = (
-    "an array of NumPy holds no values of the kernel: keep what changes in a list, or in "
-    "iv.thread_alloc(...)"
+    "an array of NumPy holds no values of the kernel: keep what changes in a list, or in iv.thread_alloc(...)"
 )
 
 
@@ -383,9 +371,7 @@ def set_attribute(base, name, value):
         slot = space is None or hasattr(found, "__set__")
         if _control.get(base if slot else space, name) is MISSING:
             check_change(
-                base,
-                f"the attribute `{name}` is added to an object",
-                "make it an attribute of the object before",
+                base, f"the attribute `{name}` is added to an object", "make it an attribute of the object before"
             )
         store(base if slot else space, name, value)
     else:
@@ -475,8 +461,7 @@ def identity(symbol, a, b):
         if isinstance(one, Value) and _values.is_number(other):
             advice = "`x == True`, or `x`" if isinstance(other, bool) else f"`x == {other}`"
             raise _trace.error(
-                f"`{symbol}` of a traced {one.type} and {other} asks when the kernel is compiled: "
-                f"write {advice}"
+                f"`{symbol}` of a traced {one.type} and {other} asks when the kernel is compiled: write {advice}"
             )
     if a is not b and type(a) is type(b):
         check_identity(a, b, always=True)
@@ -515,7 +500,5 @@ def contains(item, holder):
             "searched by comparisons; for others write them, as in `low <= x and x < high`"
         )
     if isinstance(holder, Memory):
-        raise _trace.error(
-            f"`in` the array `{holder.name}`: write a loop over iv.range(...) that compares"
-        )
+        raise _trace.error(f"`in` the array `{holder.name}`: write a loop over iv.range(...) that compares")
     return item in holder

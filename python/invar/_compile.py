@@ -137,8 +137,7 @@ class Body(Expressions):
                 self.fail(
                     node,
                     f"this `{word}` unrolls more than {_control.MAX_ROUNDS} rounds: for a loop in the "
-                    "kernel "
-                    + ("write iv.range(...)" if word == "for" else "make its condition a traced value"),
+                    "kernel " + ("write iv.range(...)" if word == "for" else "make its condition a traced value"),
                 )
             frame = Frame("round", inside & {"continue"}, "a round of the loop")
             t.frames.append(frame)
@@ -272,8 +271,7 @@ class Body(Expressions):
     def unnamed(value):
         """Refuses to change a value that stands nowhere."""
         raise _trace.error(
-            f"a part of a value of type {value.type} is assigned that no variable holds: give it a name "
-            "first"
+            f"a part of a value of type {value.type} is assigned that no variable holds: give it a name first"
         )
 
     @staticmethod
@@ -344,8 +342,7 @@ class Body(Expressions):
                 name = getattr(value, "__name__", None)
                 self.fail(
                     node,
-                    "this does nothing: a function is named and not called"
-                    + (f"; write `{name}()`" if name else ""),
+                    "this does nothing: a function is named and not called" + (f"; write `{name}()`" if name else ""),
                 )
 
     def Assert(self, node):

@@ -158,8 +158,7 @@ def check_change(value, what, instead):
     made = t.made.get(id(value))
     if len(t.regions) > 1 and (made is None or made[1] is not t.regions[-1]):
         raise _trace.error(
-            f"{what} in a branch or loop of the kernel, which not every thread runs, or more than "
-            f"once: {instead}"
+            f"{what} in a branch or loop of the kernel, which not every thread runs, or more than once: {instead}"
         )
 
 
@@ -285,10 +284,7 @@ def _meet(a, b, where):
         if fits(kinds[0] or kinds[1], strong) and strong.kind in ("scalar", "vector"):
             return strong
     if types[0] != types[1]:
-        raise _Poison(
-            f"changes its type: it is {types[0]} on one path through {where} and {types[1]} on "
-            "another"
-        )
+        raise _Poison(f"changes its type: it is {types[0]} on one path through {where} and {types[1]} on another")
     return types[0]
 
 
@@ -407,10 +403,7 @@ class Merge:
         if way not in self.ways:
             return [zero(ty).id for ty, *_ in self.slots.values()]
         number = self.ways.index(way)
-        return [
-            to_type(values[number], ty, shown(name)).id
-            for ty, values, _, name in self.slots.values()
-        ]
+        return [to_type(values[number], ty, shown(name)).id for ty, values, _, name in self.slots.values()]
 
     def finish(self, results):
         """Stores what the ways left, with the results in their places; gives the values of these."""
@@ -473,8 +466,7 @@ def open_region(params=()):
         return _trace.current().builder.open_region(list(params))
     except ValueError as e:
         raise _trace.error(
-            f"{e}, where each `elif` counts as one: end a long chain, and go on with another `if` "
-            "behind it"
+            f"{e}, where each `elif` counts as one: end a long chain, and go on with another `if` behind it"
         ) from None
 
 
@@ -585,9 +577,7 @@ class Frame:
         values = [way.returned for way in merge.ways]
         nothing = [x is None for x in values]
         if any(nothing) and not all(nothing):
-            raise _trace.error(
-                f"{where} returns a value on one path and nothing on another: return one on each"
-            )
+            raise _trace.error(f"{where} returns a value on one path and nothing on another: return one on each")
         maker = merge.merged(values, Phrase("the returned value"))
 
         def make(results):

@@ -17,8 +17,7 @@ from . import _graphs, _html
 from ._invar import DeviceError, DiagnosticsError, Entry
 
 __all__ = (
-    "ArgumentError CheckError Error Finding KernelError Label LaunchError Proof Report ReportError "
-    "VerifyError"
+    "ArgumentError CheckError Error Finding KernelError Label LaunchError Proof Report ReportError VerifyError"
 ).split()
 
 
@@ -132,11 +131,7 @@ def findings_of(text):
     found = []
     for one in json.loads(text):
         labels = tuple(Label(**{**label, "calls": _calls_of(label)}) for label in one["labels"])
-        found.append(
-            Finding(
-                one["severity"], one["rule"], one["message"], labels, _calls_of(one), one["help"]
-            )
-        )
+        found.append(Finding(one["severity"], one["rule"], one["message"], labels, _calls_of(one), one["help"]))
     return found
 
 

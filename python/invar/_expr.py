@@ -117,9 +117,7 @@ class Expressions:
     def IfExp(self, node):
         c = truth(self.operand(node.test))
         self.at(node)
-        return _control.if_exp(
-            c, lambda: self.operand(node.body), lambda: self.operand(node.orelse)
-        )
+        return _control.if_exp(c, lambda: self.operand(node.body), lambda: self.operand(node.orelse))
 
     def UnaryOp(self, node):
         x = self.eval(node.operand)
@@ -289,9 +287,7 @@ class Expressions:
         """An inner function."""
         a = node.args
         defaults = [self.eval(x) for x in a.defaults]
-        named = {
-            x.arg: self.eval(value) for x, value in zip(a.kwonlyargs, a.kw_defaults) if value is not None
-        }
+        named = {x.arg: self.eval(value) for x, value in zip(a.kwonlyargs, a.kw_defaults) if value is not None}
         space = self.function.space
         return Function(node, self.filename, name, self.environment, space, defaults, named)
 

@@ -158,9 +158,7 @@ def _guarded(array, made):
 def check_iterator(items):
     """Refuses to take from an iterator that is older than the branch or loop."""
     if hasattr(type(items), "__next__"):
-        check_change(
-            items, "an iterator moves on", "take its values before, into a list, and go through that"
-        )
+        check_change(items, "an iterator moves on", "take its values before, into a list, and go through that")
 
 
 def check_changing_method(holder, name):
@@ -384,7 +382,7 @@ _INSTEAD = {
     builtins.bool: "compare it, as in `x != 0`; of several take any(...) or all(...)",
     builtins.divmod: "write `a // b` and `a % b`, which truncate",
     builtins.round: "write iv.round(...) or iv.rint(...)",
-    builtins.print: "a kernel prints with iv.print(\"x is {}\", x)",
+    builtins.print: 'a kernel prints with iv.print("x is {}", x)',
 }
 #: What functions of NumPy and of `math` are called here, where the names differ.
 _OURS = {

@@ -92,9 +92,7 @@ def _binder(node, name):
     """The code of a function of Python's that has the same parameters, and gives them by their names."""
     tree, a = ast.parse("lambda: locals()", mode="eval"), node.args
     no_defaults = [None] * len(a.kwonlyargs)
-    tree.body.args = ast.arguments(
-        a.posonlyargs, a.args, a.vararg, a.kwonlyargs, no_defaults, a.kwarg, []
-    )
+    tree.body.args = ast.arguments(a.posonlyargs, a.args, a.vararg, a.kwonlyargs, no_defaults, a.kwarg, [])
     return eval(compile(tree, "<call>", "eval")).__code__.replace(co_name=name)
 
 
@@ -102,9 +100,7 @@ def generator_error(name, flags=0):
     """The exception for a function that yields, or whose code's flags say so."""
     if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return _trace.error(f"`{name}` is an `async` function: kernels have no `async`")
-    return _trace.error(
-        f"`{name}` is a generator, which a kernel cannot run step by step: give a list instead"
-    )
+    return _trace.error(f"`{name}` is a generator, which a kernel cannot run step by step: give a list instead")
 
 
 def inline(function, args, kwargs):

@@ -49,8 +49,7 @@ def array_of(where, x):
             ) from None
         raise ArgumentError(
             f"{where} is a {type(x).__name__}, expected an array: anything with the buffer "
-            "protocol, __array_interface__ or DLPack"
-            + ("; pass its .to_numpy()" if hasattr(x, "to_numpy") else "")
+            "protocol, __array_interface__ or DLPack" + ("; pass its .to_numpy()" if hasattr(x, "to_numpy") else "")
         ) from None
     return np.asarray(view)
 
@@ -151,8 +150,7 @@ def from_dlpack(x, copy=False):
     where its memory is not the CPU's."""
     if _is_tensor(x) and _is_transformed(x):
         raise BufferError(
-            "torch.func takes it through a function, so make the launch an operation by "
-            "torch.library.custom_op"
+            "torch.func takes it through a function, so make the launch an operation by torch.library.custom_op"
         )
     if _is_tensor(x) and x.is_neg():
         raise BufferError("its memory holds the numbers negated, so use tensor.resolve_neg()")
@@ -166,9 +164,7 @@ def from_dlpack(x, copy=False):
         capsule = x.__dlpack__(max_version=(1, 0), **options)
     except TypeError:
         if options:
-            raise BufferError(
-                f"its memory is on a device of kind {kind}, and it makes no copy on the CPU"
-            ) from None
+            raise BufferError(f"its memory is on a device of kind {kind}, and it makes no copy on the CPU") from None
         capsule = x.__dlpack__()
     tensor, flags = _tensor(capsule)
     if tensor.device_type not in (_DL_CPU, _DL_CUDA_HOST):

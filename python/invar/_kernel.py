@@ -97,7 +97,7 @@ def source(
     """
     compiled = self._closed("{}.source(...)")
     if not isinstance(target, str):
-        raise ArgumentError(f"source({target!r}): write the target's name, such as \"wgsl\"")
+        raise ArgumentError(f'source({target!r}): write the target\'s name, such as "wgsl"')
     size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
     named = compiled.named(constants) if constants else []
     formats = {**(compiled.formats if target == "wgsl" else {}), **(formats or {})}
@@ -168,9 +168,7 @@ def _plain_size(size):
 def author():
     """The frame of the author's code that calls us."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (
-        (frame.f_globals.get("__package__") or "").partition(".")[0] == "invar"
-    ):
+    while frame.f_back is not None and ((frame.f_globals.get("__package__") or "").partition(".")[0] == "invar"):
         frame = frame.f_back
     return frame
 
@@ -201,9 +199,7 @@ class Kernel:
         threadgroup: Size | None = None,
         simdgroup: int | None = None,
         float_mode: Literal["strict", "contract", "fast"] = "contract",
-        allow: Sequence[
-            Literal["out_of_bounds_loads", "out_of_bounds_stores", "uninitialised_reads"]
-        ] = (),
+        allow: Sequence[Literal["out_of_bounds_loads", "out_of_bounds_stores", "uninitialised_reads"]] = (),
     ):
         for flag, what in _NO_KERNEL.items():
             if function.__code__.co_flags & flag:
@@ -281,8 +277,7 @@ class Kernel:
                     hint = hints[name] = eval(hint, {**function.__globals__, **local})
         except (NameError, AttributeError, SyntaxError) as e:
             raise self._refused(
-                f"an annotation of kernel `{{}}` cannot be resolved: {e}; it must be known where the kernel "
-                "is defined"
+                f"an annotation of kernel `{{}}` cannot be resolved: {e}; it must be known where the kernel is defined"
             ) from None
         return hints
 
@@ -290,9 +285,7 @@ class Kernel:
         """The parameter of a name and annotation."""
         of = f"parameter `{name}` of kernel `{{}}`"
         if name in OPTIONS:
-            raise self._refused(
-                f"{of} has the name of an option of launches ({', '.join(OPTIONS)}): rename it"
-            )
+            raise self._refused(f"{of} has the name of an option of launches ({', '.join(OPTIONS)}): rename it")
         if hint is _textures.Sampler:
             return Param(name, "sampler", hint)
         if isinstance(hint, _textures.TextureType):
@@ -312,8 +305,7 @@ class Kernel:
             return Param(name, hint.kind, None)
         if isinstance(hint, (_types.Type, _types._AnnotationMaker)):
             raise self._refused(
-                f"{of} is annotated {hint!r}: write iv.Buffer[iv.f32] for a buffer, iv.Scalar[iv.f32] for a "
-                "value"
+                f"{of} is annotated {hint!r}: write iv.Buffer[iv.f32] for a buffer, iv.Scalar[iv.f32] for a value"
             )
         return Param(name, "value", None)
 
@@ -338,8 +330,7 @@ class Kernel:
             if name not in bound:
                 method = ": a kernel is a function, not a method; write it outside of the class"
                 raise ArgumentError(
-                    f"kernel `{self.__name__}` needs an argument for `{name}`"
-                    + (method if names[0] == "self" else "")
+                    f"kernel `{self.__name__}` needs an argument for `{name}`" + (method if names[0] == "self" else "")
                 )
         return [bound[name] for name in names]
 
@@ -354,9 +345,7 @@ class Kernel:
             return found, args
         given = list(zip(self.params, args))
         elements = [
-            _arguments.element_of_argument(
-                f"argument `{p.name}` of `{self.__name__}`", p.kind, x, p.name.capitalize()
-            )
+            _arguments.element_of_argument(f"argument `{p.name}` of `{self.__name__}`", p.kind, x, p.name.capitalize())
             for p, x in given
             if p.element is None and p.kind != "value"
         ]
@@ -382,8 +371,7 @@ class Kernel:
             with _trace.lock:
                 if self._building:
                     raise _trace.error(
-                        f"kernel `{self.__name__}` launches or shows itself: take @iv.kernel off what "
-                        "kernels share"
+                        f"kernel `{self.__name__}` launches or shows itself: take @iv.kernel off what kernels share"
                     )
                 kept = self._kept.setdefault(key, [])
                 found = next((k for k in kept if k.reads.current()), None)
@@ -488,12 +476,10 @@ class Kernel:
     def __call__(self, *_, **__):
         if _trace.active():
             raise _trace.error(
-                f"kernel `{self.__name__}` is called in a kernel: take @iv.kernel off what kernels "
-                "share"
+                f"kernel `{self.__name__}` is called in a kernel: take @iv.kernel off what kernels share"
             )
         raise ArgumentError(
-            f"kernel `{self.__name__}` is launched with a grid: "
-            f"{self.__name__}[grid, threadgroup](...)"
+            f"kernel `{self.__name__}` is launched with a grid: {self.__name__}[grid, threadgroup](...)"
         )
 
 

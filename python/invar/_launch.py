@@ -22,9 +22,7 @@ from ._errors import (
 )  # fmt: skip
 from ._invar import DeviceError, DiagnosticsError
 
-__all__ = (
-    "BenchResult Device Future Launch Prepared bench check device devices threadgroups"
-).split()
+__all__ = "BenchResult Device Future Launch Prepared bench check device devices threadgroups".split()
 
 #: Names that keyword arguments of a launch have, so no parameter of a kernel may.
 OPTIONS = ("device", "constants", "time_limit", "copy", "prove")
@@ -112,7 +110,7 @@ def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None
     """
     if seed or simdgroup:
         if name != "checked":
-            raise ArgumentError("seed= and simdgroup= are for the device \"checked\"")
+            raise ArgumentError('seed= and simdgroup= are for the device "checked"')
         return Device(_invar.Device.checked(seed, simdgroup))
     return _named(name)
 
@@ -505,9 +503,7 @@ def bench(
     @entry
     def run(*args: Any, **kwargs: Any) -> BenchResult:
         _graphs.leave()
-        ready = kernel[grid, threadgroup].prepare(
-            *args, device=device, constants=constants, prove=prove, **kwargs
-        )
+        ready = kernel[grid, threadgroup].prepare(*args, device=device, constants=constants, prove=prove, **kwargs)
         for _ in range(warmup):
             ready()
         times = [ready() for _ in range(runs)]
@@ -549,9 +545,7 @@ def check(
 
     for what, n, least, bits in (("seeds", 1 if seeds is None else seeds, 1, 32), ("seed", seed, 0, 64)):
         if type(n) is not int or not least <= n < 1 << bits:
-            raise ArgumentError(
-                f"{what}={n!r}: write a whole number of at least {least}, of at most {bits} bits"
-            )
+            raise ArgumentError(f"{what}={n!r}: write a whole number of at least {least}, of at most {bits} bits")
 
     @entry
     def run(*args: Any, copy: bool = False, **kwargs: Any) -> Report:

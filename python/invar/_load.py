@@ -31,10 +31,7 @@ __all__ = "LoadedKernel Module Variable load".split()
 
 @entry
 def load(
-    file: str | os.PathLike[str],
-    *,
-    text: str | None = None,
-    constants: Mapping[str, float | bool] | None = None,
+    file: str | os.PathLike[str], *, text: str | None = None, constants: Mapping[str, float | bool] | None = None
 ) -> Module:
     """The kernels of a file: ``iv.load("boids.wgsl")["main"]``.
 
@@ -51,14 +48,10 @@ def load(
     values = []
     for name, value in (constants or {}).items():
         if not isinstance(name, str) or not isinstance(value, (bool, int, float, np.generic)):
-            raise ArgumentError(
-                f"constants={constants!r}: write numbers by their names, as in {{\"n\": 4}}"
-            )
+            raise ArgumentError(f'constants={constants!r}: write numbers by their names, as in {{"n": 4}}')
         values.append((name, float(value)))
     if values and path.suffix != ".wgsl":
-        raise ArgumentError(
-            f"constants= are the overrides of a shader; give those of {path_text(path)} to each launch"
-        )
+        raise ArgumentError(f"constants= are the overrides of a shader; give those of {path_text(path)} to each launch")
     if path.suffix == ".invb":
         if text is not None:
             raise Error(f"{path_text(path)}: the binary form is not text")
@@ -387,8 +380,7 @@ class LoadedKernel:
                 return variable
         has = ", ".join(f"`{v.name}`" + (f" ({v.place})" if v.place else "") for v in self.params)
         raise ArgumentError(
-            f"kernel `{self.__name__}` has no parameter `{name}`; "
-            + (f"it has {has}" if has else "it has none")
+            f"kernel `{self.__name__}` has no parameter `{name}`; " + (f"it has {has}" if has else "it has none")
         )
 
     def for_arguments(self, args, kwargs):
@@ -430,9 +422,7 @@ class LoadedKernel:
             )
         whole = _bytes(head, _arguments.array_of(head.where, x))
         if len(whole) < size:
-            raise ArgumentError(
-                f"{head.where} has {len(whole)} bytes, and what stands before its array has {size}"
-            )
+            raise ArgumentError(f"{head.where} has {len(whole)} bytes, and what stands before its array has {size}")
         bound[head.name] = _arranged(head, whole[:size], 1)
         bound[tail.name] = _arranged(tail, whole[size:], None)
 
@@ -523,8 +513,7 @@ def _viewed(step, x):
         own = step.dtype if step.dtype.names is None else f"kernel.dtype({step.name!r})"
         of = f" for elements of {step.element}" if step.shape else ""
         raise ArgumentError(
-            f"{step.where} has dtype {x.dtype}, expected {own}{of}: convert it, or pass its bytes with "
-            ".view(np.uint8)"
+            f"{step.where} has dtype {x.dtype}, expected {own}{of}: convert it, or pass its bytes with .view(np.uint8)"
         )
     return _raw(step, x)
 
@@ -534,9 +523,7 @@ def _raw(step, x):
     raw = _bytes(step, x)
     size = step.dtype.itemsize * math.prod(step.shape)
     if len(raw) % size:
-        raise ArgumentError(
-            f"{step.where} has {len(raw)} bytes, which is not a multiple of an element's {size}"
-        )
+        raise ArgumentError(f"{step.where} has {len(raw)} bytes, which is not a multiple of an element's {size}")
     return raw.view(step.dtype).reshape(-1, *step.shape)
 
 

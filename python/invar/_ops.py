@@ -214,9 +214,7 @@ def _memory(x):
             "as in `t.memory.at(t.offset(0))`; its layout does not go along"
         )
     if isinstance(x, RegisterLike):
-        raise _trace.error(
-            f"the register tensor `{x.name}` where a buffer or an array is needed: write `r.memory`"
-        )
+        raise _trace.error(f"the register tensor `{x.name}` where a buffer or an array is needed: write `r.memory`")
     if not isinstance(x, Memory):
         raise _trace.error(f"{describe(x)} where a buffer or an array is needed")
     return x
@@ -237,9 +235,7 @@ def store_if(mask: Operand, memory: Memory, index: Index, value: Operand) -> Non
     _control.if_stmt(mask, store)
 
 
-def function_constant(
-    name: str, ty: Type, default: int | float | bool | None = None, id: int | None = None
-) -> Value:
+def function_constant(name: str, ty: Type, default: int | float | bool | None = None, id: int | None = None) -> Value:
     """A value that is fixed when the kernel is compiled, the same for the whole grid.
 
     A launch gives it by name, ``constants={"TILE": 8}``; without a default it must.
@@ -316,8 +312,7 @@ def _flatten(element, one, dtype, bits):
 
 
 def barrier(
-    scope: Literal["threadgroup", "simdgroup"] = "threadgroup",
-    spaces: Spaces = ("device", "threadgroup"),
+    scope: Literal["threadgroup", "simdgroup"] = "threadgroup", spaces: Spaces = ("device", "threadgroup")
 ) -> None:
     """Makes the threads of a scope wait for each other, and orders the spaces (O2)."""
     _trace.emit("barrier", scope, [spaces] if isinstance(spaces, str) else list(spaces))
@@ -352,9 +347,7 @@ def requires(*conditions: str) -> None:
                 'iv.requires("n <= length(x)")'
             )
     if len(_trace.current().regions) > 1:
-        raise _trace.error(
-            "iv.requires() is for every launch: write it in front of branches and loops"
-        )
+        raise _trace.error("iv.requires() is for every launch: write it in front of branches and loops")
     for condition in conditions:
         _trace.emit("requires", condition)
 
@@ -374,9 +367,7 @@ def print(text: str, *values: Operand) -> None:
     _trace.emit("print", text, [x.id for x in parts])
 
 
-def assert_uniform(
-    value: Operand, scope: Literal["threadgroup", "simdgroup"] = "threadgroup"
-) -> Any:
+def assert_uniform(value: Operand, scope: Literal["threadgroup", "simdgroup"] = "threadgroup") -> Any:
     """Asserts that a value is the same for all threads of the scope, and gives it (X5)."""
     if not isinstance(value, Value):
         return value
@@ -433,23 +424,14 @@ atomic_xor = _atomic_function("xor", "Leaves the bitwise exclusive or of both")
 
 
 def atomic_load(
-    memory: Memory | Place,
-    index: Index | str,
-    *,
-    order: Order = "relaxed",
-    scope: Scope | None = None,
+    memory: Memory | Place, index: Index | str, *, order: Order = "relaxed", scope: Scope | None = None
 ) -> Any:
     """Loads ``memory[index]`` atomically (T2)."""
     return _atomic("load", _place(memory, index), [], order, scope)
 
 
 def atomic_store(
-    memory: Memory | Place,
-    index: Index | str,
-    value: Operand,
-    *,
-    order: Order = "relaxed",
-    scope: Scope | None = None,
+    memory: Memory | Place, index: Index | str, value: Operand, *, order: Order = "relaxed", scope: Scope | None = None
 ) -> None:
     """Stores to ``memory[index]`` atomically (T2)."""
     _atomic("store", _place(memory, index), [value], order, scope)
@@ -535,13 +517,11 @@ def copy(
 def _copy_views(to, of, mask):
     if to.size() != of.size():
         raise _trace.error(
-            f"iv.copy() of {of.size()} elements of `{of.name}` to {to.size()} of `{to.name}`: both "
-            "views have as many"
+            f"iv.copy() of {of.size()} elements of `{of.name}` to {to.size()} of `{to.name}`: both views have as many"
         )
     if to.element != of.element:
         raise _trace.error(
-            f"iv.copy() of {of.element} to {to.element}: convert them, as in "
-            f"`to.store(iv.{to.element}(of.load()))`"
+            f"iv.copy() of {of.element} to {to.element}: convert them, as in `to.store(iv.{to.element}(of.load()))`"
         )
     mask = masks(mask, to.size())
     if mask and all(c is mask[0] for c in mask):
@@ -581,9 +561,7 @@ def wait(*events: Value) -> None:
     """Waits for async copies to be finished (O5)."""
     for event in events:
         if not isinstance(event, Value) or event.type.name != "event":
-            raise _trace.error(
-                f"iv.wait() of {describe(event)}: it waits for events of async copies"
-            )
+            raise _trace.error(f"iv.wait() of {describe(event)}: it waits for events of async copies")
     _trace.emit("wait", [event.id for event in events])
 
 
@@ -605,9 +583,7 @@ def simdgroup_matrix(ty: Type, value: Operand = 0.0) -> Value:
     return _made(result, "matrix_fill", result, to_type(value, ty, "iv.simdgroup_matrix()").id)
 
 
-def simdgroup_load(
-    memory: Memory, index: Index, elements_per_row: Index, transpose: bool = False
-) -> Value:
+def simdgroup_load(memory: Memory, index: Index, elements_per_row: Index, transpose: bool = False) -> Value:
     """Reads an 8x8 simdgroup matrix whose entry (r, c) is ``memory[index + r*elements_per_row + c]``."""
     ty = _matrix_type(memory)
     memory._use(1)

@@ -129,9 +129,7 @@ def dequantize(x: Value, scale: Operand, zero_point: Operand = 0) -> Value:
     return value * scale
 
 
-def quantize(
-    x: Value, scale: Operand, zero_point: Operand = 0, ty: Type = type_named("i8")
-) -> Value:
+def quantize(x: Value, scale: Operand, zero_point: Operand = 0, ty: Type = type_named("i8")) -> Value:
     """``rint(x / scale) + zero_point`` as an integer of 8 bits or more, saturating at its limits."""
     if not (isinstance(x, Value) and x.type.is_float):
         raise _trace.error(f"iv.quantize() of {describe(x)}: it takes floats")

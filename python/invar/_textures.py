@@ -73,12 +73,7 @@ class Texture:
     samples: int
 
     def __init__(
-        self,
-        x: Any,
-        format: str,
-        levels: int | Literal["all"] = 1,
-        samples: int = 1,
-        dimensions: Literal[2, 3] = 2,
+        self, x: Any, format: str, levels: int | Literal["all"] = 1, samples: int = 1, dimensions: Literal[2, 3] = 2
     ):
         where = "the picture"
         array = _host.array_of(where, x)
@@ -118,10 +113,7 @@ class Texture:
 
     @staticmethod
     def zeros(
-        shape: tuple[int, ...],
-        format: str,
-        levels: int | Literal["all"] = 1,
-        dimensions: Literal[2, 3] = 2,
+        shape: tuple[int, ...], format: str, levels: int | Literal["all"] = 1, dimensions: Literal[2, 3] = 2
     ) -> Texture:
         """A texture of zeros: ``iv.Texture.zeros((height, width), "rgba8unorm")``, with so many levels."""
         dtype, inner = _codes(format)
@@ -256,7 +248,7 @@ def _texels(size):
     """The scalar of codes, how many a texel has, and the shape of each level; refuses what no texture is."""
     format, width, height, depth, levels, *_ = size
     if not isinstance(format, str):
-        raise ArgumentError(f"{format!r} is not a pixel format: write its name, such as \"rgba8unorm\"")
+        raise ArgumentError(f'{format!r} is not a pixel format: write its name, such as "rgba8unorm"')
     if any(not 0 <= n < 1 << 32 for n in (width, height, depth, levels)):
         raise ArgumentError(f"there is no texture of {width}x{height}x{depth}")
     try:
@@ -298,7 +290,7 @@ class _TextureMaker:
             known = ", ".join(f'"{name}"' for name in _ACCESS)
             raise Error(
                 f"{self!r}[...] takes the type of components, a float or integer of 16 or 32 bits such as iv.f32, "
-                f"and the access, one of {known}, as in {self!r}[iv.f32, \"read\"]"
+                f'and the access, one of {known}, as in {self!r}[iv.f32, "read"]'
             )
         return TextureType(self, component, access)
 
@@ -365,7 +357,9 @@ class Sampler:
         except (TypeError, ValueError):
             raise ArgumentError(f"lod={lod!r}: write the least and the most level, as in (0, 2)") from None
         if not 0 <= least <= most:
-            raise ArgumentError(f"there are no levels from {least:g} to {most:g}: write the least and the most, as in (0, 2)")
+            raise ArgumentError(
+                f"there are no levels from {least:g} to {most:g}: write the least and the most, as in (0, 2)"
+            )
         if (least, most) != (0, math.inf):
             self._words.append(f"lod_clamp({least!r}, {most!r})")
 
@@ -563,9 +557,7 @@ class KernelTexture(_Still):
         wanted = self.type.maker.coordinates
         if len(at) != wanted + others:
             plural = "" if wanted == 1 else "s"
-            raise _trace.error(
-                f"`{self.name}.{function}()` takes {wanted} coordinate{plural}{then}, found {len(at)}"
-            )
+            raise _trace.error(f"`{self.name}.{function}()` takes {wanted} coordinate{plural}{then}, found {len(at)}")
         return wanted
 
     def _texel(self, function, at, level, then=""):

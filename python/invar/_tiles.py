@@ -14,9 +14,7 @@ from ._views import VALUE_OPERATORS, RegisterLike, not_a_value
 from ._types import Type, element_of, type_named
 from ._values import Value, constant, describe, index_of, op, plus, row_major, to_type
 
-__all__ = (
-    "Pipeline RegisterTensor gemm pipeline register_tensor simdgroup_tile simdgroup_tile_store"
-).split()
+__all__ = "Pipeline RegisterTensor gemm pipeline register_tensor simdgroup_tile simdgroup_tile_store".split()
 
 _U32 = type_named("u32")
 
@@ -55,9 +53,7 @@ class RegisterTensor(RegisterLike):
         return self.shape[0]
 
     def __iter__(self):
-        raise _trace.error(
-            f"`{self.name}` is a register tensor, which no loop goes through: loop over its indices"
-        )
+        raise _trace.error(f"`{self.name}` is a register tensor, which no loop goes through: loop over its indices")
 
     def _index(self, indices):
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -79,9 +75,7 @@ class RegisterTensor(RegisterLike):
 give(RegisterTensor, VALUE_OPERATORS, not_a_value("index it"))
 
 
-def register_tensor(
-    element: Element, *shape: int | tuple[int, ...], fill: Operand | None = None
-) -> RegisterTensor:
+def register_tensor(element: Element, *shape: int | tuple[int, ...], fill: Operand | None = None) -> RegisterTensor:
     """An array of the thread's own of any shape, all zeros or all ``fill``: ``acc[i, j]``.
 
     It lives in registers where its indices are known when the kernel is compiled. The shape is
@@ -149,24 +143,17 @@ def pipeline(element: Element, size: int, stages: int = 2) -> Pipeline:
 # ---- matrix products ----
 
 
-def simdgroup_tile(
-    element: Element, rows: int, columns: int, value: Operand = 0.0
-) -> list[list[Value]]:
+def simdgroup_tile(element: Element, rows: int, columns: int, value: Operand = 0.0) -> list[list[Value]]:
     """A tile of simdgroup matrices, as a list of rows: what ``gemm`` adds to in registers.
 
     ``rows`` and ``columns`` count elements and are multiples of 8.
     """
     for n, what in ((rows, "rows"), (columns, "columns")):
         _whole(n, f"the number of {what} of a tile", 8)
-    return [
-        [_ops.simdgroup_matrix(element, value) for _ in range(columns // 8)]
-        for _ in range(rows // 8)
-    ]
+    return [[_ops.simdgroup_matrix(element, value) for _ in range(columns // 8)] for _ in range(rows // 8)]
 
 
-def simdgroup_tile_store(
-    tile: list[list[Value]], memory: Memory, index: Index, elements_per_row: Index
-) -> None:
+def simdgroup_tile_store(tile: list[list[Value]], memory: Memory, index: Index, elements_per_row: Index) -> None:
     """Writes a tile of simdgroup matrices; its first element goes to ``memory[index]``."""
     start = _ops._memory(memory).at(index)
     for r, row in enumerate(tile):

@@ -19,9 +19,7 @@ _local = threading.local()
 #: puts back. A fork waits for its end: a child has none of the threads that would put them back.
 lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
 class Trace:

@@ -78,7 +78,7 @@ class Type:
 
     def with_scalar(self, scalar):
         """The same shape with another scalar."""
-        return type_named(scalar.name + self.name[len(self.scalar.name):])
+        return type_named(scalar.name + self.name[len(self.scalar.name) :])
 
     def numpy(self):
         """NumPy's dtype of the scalar."""
@@ -218,8 +218,7 @@ def element_of(what, name="Element"):
         dtype = np.dtype(what)
     except TypeError:
         raise _refuse(
-            f"{what!r} is not an element type: write one of Invar's types, such as iv.f32, or a NumPy "
-            "dtype"
+            f"{what!r} is not an element type: write one of Invar's types, such as iv.f32, or a NumPy dtype"
         ) from None
     if dtype.subdtype is not None:
         inner, shape = dtype.subdtype
@@ -282,6 +281,4 @@ class _AnnotationMaker:
 Buffer = _AnnotationMaker("buffer", "A buffer in device memory; what the kernel does with it is inferred.")
 Constant = _AnnotationMaker("constant", "A buffer in constant memory, which kernels only read.")
 Scalar = _AnnotationMaker("scalar", "A scalar, vector or small matrix, passed by value.")
-Threadgroup = _AnnotationMaker(
-    "threadgroup", "Threadgroup memory; the launch passes its length in elements."
-)
+Threadgroup = _AnnotationMaker("threadgroup", "Threadgroup memory; the launch passes its length in elements.")

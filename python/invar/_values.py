@@ -479,8 +479,7 @@ class Value(_Still):
         "one by one in the kernel's own code"
     )
     __index__ = refuses(
-        "a traced value is used where Python needs a number at compile time; for a loop write "
-        "iv.range(...)"
+        "a traced value is used where Python needs a number at compile time; for a loop write iv.range(...)"
     )
     __int__ = refuses("int() of a traced value: write iv.i32(...)")
     __float__ = refuses("float() of a traced value: write iv.f32(...)")
@@ -553,9 +552,7 @@ class Elements(tuple):
         return f"<{len(self)} traced elements>"
 
     def __bool__(self):
-        raise _trace.error(
-            f"{len(self)} elements are not a condition: write any(...) or all(...) of them"
-        )
+        raise _trace.error(f"{len(self)} elements are not a condition: write any(...) or all(...) of them")
 
     def __getattr__(self, name):
         dialect = _dialect() if _trace.active() else None
@@ -645,9 +642,7 @@ def index_value(index):
         alive(index)
         return index
     if isinstance(index, Value):
-        raise _trace.error(
-            f"an index has type {index.type}; it must be an integer: convert it with iv.u32(...)"
-        )
+        raise _trace.error(f"an index has type {index.type}; it must be an integer: convert it with iv.u32(...)")
     raise _trace.error(f"{describe(index)} is not an index: an index is one integer")
 
 
@@ -689,8 +684,7 @@ def row_major(name, shape, indices):
     """The index of an element of some memory by one index for each dimension."""
     if len(indices) != len(shape):
         raise _trace.error(
-            f"`{name}` has {len(shape)} dimensions, found {len(indices)} "
-            f"ind{'ex' if len(indices) == 1 else 'ices'}"
+            f"`{name}` has {len(shape)} dimensions, found {len(indices)} ind{'ex' if len(indices) == 1 else 'ices'}"
         )
     kept = Value, bool
     indices = (operator.index(x) if hasattr(x, "__index__") and not isinstance(x, kept) else x for x in indices)
@@ -743,9 +737,7 @@ class Memory(_Still):
         Bounds stay those of the whole: an element before or behind a part is not an error. Offset and
         index are added in 64 bits if one of them has 64, else in 32.
         """
-        return Memory(
-            self.handle, self.name, self.space, self.element, None, self.index(offset)
-        )
+        return Memory(self.handle, self.name, self.space, self.element, None, self.index(offset))
 
     def index(self, index):
         """An index of this part as a value, counted from the start of the memory."""
@@ -753,9 +745,7 @@ class Memory(_Still):
             index = self._row_major(index)
         if self.offset is None:
             if type(index) is int and index < 0:
-                raise _trace.error(
-                    f"`{self.name}` has no element {index}: indices count from its start"
-                )
+                raise _trace.error(f"`{self.name}` has no element {index}: indices count from its start")
             return index_value(index)
         if isinstance(index, int) and index == 0:
             return self.offset
@@ -791,10 +781,7 @@ class Memory(_Still):
 
     def __len__(self):
         if self.length is None:
-            raise _trace.error(
-                f"len() of `{self.name}`: its length is known when it runs: write "
-                "iv.buffer_length(...)"
-            )
+            raise _trace.error(f"len() of `{self.name}`: its length is known when it runs: write iv.buffer_length(...)")
         return self.length
 
     def __repr__(self):
@@ -840,9 +827,7 @@ class Memory(_Still):
         if not isinstance(value, Value) or value.type.kind != "vector":
             self[index] = value
         elif value.type.scalar != self.element:
-            raise _trace.error(
-                f"`{self.name}` holds {self.element}, the value is {value.type}: convert it"
-            )
+            raise _trace.error(f"`{self.name}` holds {self.element}, the value is {value.type}: convert it")
         else:
             self.run(index, value.type.shape[0], group).put(value)
 
@@ -928,9 +913,7 @@ class Place(_Still):
             )
         into, out = self._parts(), source._parts()
         if len(into) > MAX_PARTS:
-            raise _trace.error(
-                f"{what}, which has {len(into)} parts: write a loop over iv.range(...) that stores them"
-            )
+            raise _trace.error(f"{what}, which has {len(into)} parts: write a loop over iv.range(...) that stores them")
         # All is loaded before anything is stored: both may lie in one array.
         for place, value in zip(into, [place.get() for place in out]):
             place.put(value)
@@ -956,9 +939,7 @@ class Place(_Still):
             index = component_index(name)
             if index is not None and index < self.element.shape[0]:
                 return self.part(index)
-            raise _trace.error(
-                f"{self.element} in `{self.memory.name}` has no component `{name}` to assign to"
-            )
+            raise _trace.error(f"{self.element} in `{self.memory.name}` has no component `{name}` to assign to")
         if not isinstance(self.element, Struct) or name not in self.element.fields:
             known = ", ".join(self.element.fields) if isinstance(self.element, Struct) else ""
             known = f"; it has {known}" if known else ""
@@ -1034,7 +1015,5 @@ class Undefined:
 
 _ASKED = "eq ne hash matmul bool index int float len iter getitem setitem call contains".split()
 give(
-    Undefined,
-    [*METHODS, *(f"__{name}__" for name in _ASKED)],
-    lambda name: lambda self, *_, **__: Undefined.fail(self),
+    Undefined, [*METHODS, *(f"__{name}__" for name in _ASKED)], lambda name: lambda self, *_, **__: Undefined.fail(self)
 )

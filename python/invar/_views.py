@@ -52,9 +52,7 @@ def _offset_of(coord, shape, stride, count):
     if isinstance(coord, Undefined):
         coord.fail()
     if not isinstance(coord, Value) or coord.type.kind != "scalar" or not coord.type.is_integer:
-        raise _trace.error(
-            f"{describe(coord)} is not a coordinate: coordinates are made of integers and None"
-        )
+        raise _trace.error(f"{describe(coord)} is not a coordinate: coordinates are made of integers and None")
     coord = _counted(coord, count)
     # The index of a nested mode is taken apart: leftmost fastest, the last takes what is left.
     leaves = _leaves(shape, stride)
@@ -231,9 +229,7 @@ class Tensor:
         return self.size()
 
     def __iter__(self):
-        raise _trace.error(
-            f"`{self.name}` is a tensor, which no loop goes through: write a loop over its indices"
-        )
+        raise _trace.error(f"`{self.name}` is a tensor, which no loop goes through: write a loop over its indices")
 
     def view(self, layout, base, inner=0):
         """Another view of the same memory."""
@@ -344,9 +340,7 @@ class Tensor:
         value = plain(value)
         if not (isinstance(value, (Value, Elements)) or is_number(value)):
             advice = ": load() it" if isinstance(value, Tensor) else ""
-            raise _trace.error(
-                f"{describe(value)} where a value for `{memory.name}` is needed{advice}"
-            )
+            raise _trace.error(f"{describe(value)} where a value for `{memory.name}` is needed{advice}")
         element, what = memory.element, f"a store to `{memory.name}`"
         if element.kind != "scalar":
             parts = list(value) if isinstance(value, Elements) else [value] * self.size()

@@ -152,9 +152,7 @@ class metal_kernel:
         which begin as ``init_value`` or 0. ``template`` gives types and numbers to names of the body;
         ``verbose`` prints the kernel that was made. A call returns when the kernel is done, so that any
         ``stream`` of MLX is the same."""
-        kernel, bound, outputs = self._made(
-            inputs, output_shapes, output_dtypes, template, init_value, verbose
-        )
+        kernel, bound, outputs = self._made(inputs, output_shapes, output_dtypes, template, init_value, verbose)
         kernel[grid, threadgroup](**bound, device=device)
         return outputs
 
