@@ -82,6 +82,11 @@ def negative_literals(x: U):
     x[0] = x[1] & -1
 
 
+@says(r"1\.5 is not a value of type u32")
+def defaults_of_another_kind(x: U):
+    x[0] = iv.function_constant("n", iv.u32, 1.5)
+
+
 @says(r"`\+` of bool and 1: convert the bool with iv\.i32\(")
 def bools_and_literals(x: I):
     x[0] = (x[0] > 1) + 1
