@@ -439,7 +439,7 @@ class KernelTexture(_Still):
 
     def sample_compare(self, *at_and_reference, level=None, sampler=None, offset=(), **words):
         """``t.sample_compare(u, v, reference, compare="less")`` of depths: how much of a sample is of texels for which
-        the reference is less, from 0 to 1. What else is said is as of ``sample``; a sampler says how it compares too."""
+        the reference is less, from 0 to 1. What else is said is as of ``sample``; a sampler says how it compares."""
         return self._sampled("sample_compare", at_and_reference, sampler, words, offset, level)
 
     def gather_compare(self, *at_and_reference, sampler=None, offset=(), **words):
