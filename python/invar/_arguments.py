@@ -59,7 +59,7 @@ def wait_for(array, launches):
             future.exception()
 
 
-def bound_by(kernel, names, args, kwargs, named):
+def bound_by(kernel, names, args, kwargs, named, defaults=()):
     """Arguments by the names of what they are for; ``named`` says what a keyword is for."""
     if len(args) > len(names):
         raise ArgumentError(f"kernel `{kernel}` takes {len(names)} arguments ({', '.join(names)}), found {len(args)}")
@@ -69,6 +69,12 @@ def bound_by(kernel, names, args, kwargs, named):
         if name in bound:
             raise ArgumentError(f"kernel `{kernel}` got parameter `{name}` twice")
         bound[name] = x
+    bound = {**dict(defaults), **bound}
+    for name in names:
+        if name not in bound:
+            method = ": a kernel is a function, not a method; write it outside of the class"
+            advice = method if names[0] == "self" else ""
+            raise ArgumentError(f"kernel `{kernel}` needs an argument for `{name}`{advice}")
     return bound
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from . import _ops, _trace
 from ._types import Struct, Type, element_of, type_named
-from ._values import Memory, describe, index_value, made, to_type
+from ._values import Memory, describe, field_of, index_value, made, to_type
 
 __all__ = "Imageblock imageblock_alloc".split()
 
@@ -77,12 +77,8 @@ class ImageblockSlice:
         if not isinstance(field, (str, type(None))):
             raise _trace.error(f"the field of a slice of `{memory.name}` is given by its name, not {describe(field)}")
         for name in [] if field is None else field.split("."):
-            if not isinstance(element, Struct) or name not in element.fields:
-                known = ", ".join(element.fields) if isinstance(element, Struct) else ""
-                known = f"; it has {known}" if known else ""
-                raise _trace.error(f"{element} in `{memory.name}` has no field `{name}`{known}")
-            self.path.append((True, list(element.fields).index(name)))
-            element = element.fields[name]
+            step, element = field_of(element, name, memory)
+            self.path.append(step)
         if not isinstance(element, Type):
             raise _trace.error(
                 f'a slice of `{memory.name}` is of one field of {element}: name it, as in `slice("depth")`'

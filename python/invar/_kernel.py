@@ -325,13 +325,7 @@ class Kernel:
             has = f"it has {', '.join(f'`{n}`' for n in names)}" if names else "it has none"
             raise ArgumentError(f"kernel `{self.__name__}` has no parameter `{name}`; {has}")
 
-        bound = {**self.defaults, **_arguments.bound_by(self.__name__, names, args, kwargs, named)}
-        for name in names:
-            if name not in bound:
-                method = ": a kernel is a function, not a method; write it outside of the class"
-                raise ArgumentError(
-                    f"kernel `{self.__name__}` needs an argument for `{name}`" + (method if names[0] == "self" else "")
-                )
+        bound = _arguments.bound_by(self.__name__, names, args, kwargs, named, self.defaults)
         return [bound[name] for name in names]
 
     def for_arguments(self, args, kwargs):

@@ -391,8 +391,6 @@ class LoadedKernel:
         given = _arguments.bound_by(self.__name__, [v.name for v in self.params], args, kwargs, named)
         bound = {}
         for variable in self.params:
-            if variable.name not in given:
-                raise ArgumentError(f"kernel `{self.__name__}` needs an argument for `{variable.name}`")
             self._bind(variable, given[variable.name], given, bound)
         return self._compiled, [bound[step.name] for step in self._compiled.steps]
 

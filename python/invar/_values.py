@@ -876,6 +876,14 @@ def _make_of(element):
     return f"an array {element}" if isinstance(element, Array) else str(element)
 
 
+def field_of(element, name, memory):
+    """The way to a field of an element of some memory, as the builder takes it, and what the field is."""
+    if not isinstance(element, Struct) or name not in element.fields:
+        known = f"; it has {', '.join(element.fields)}" if isinstance(element, Struct) else ""
+        raise _trace.error(f"{element} in `{memory.name}` has no field `{name}`{known}")
+    return (True, list(element.fields).index(name)), element.fields[name]
+
+
 class Place(_Still):
     """A part of an element in memory that is not a value yet: a struct or an array in it. ``width`` says how
     many elements it covers, and whether its index counts groups of so many."""
@@ -940,13 +948,8 @@ class Place(_Still):
             if index is not None and index < self.element.shape[0]:
                 return self.part(index)
             raise _trace.error(f"{self.element} in `{self.memory.name}` has no component `{name}` to assign to")
-        if not isinstance(self.element, Struct) or name not in self.element.fields:
-            known = ", ".join(self.element.fields) if isinstance(self.element, Struct) else ""
-            known = f"; it has {known}" if known else ""
-            raise _trace.error(f"{self.element} in `{self.memory.name}` has no field `{name}`{known}")
-        number = list(self.element.fields).index(name)
-        element = self.element.fields[name]
-        return Place(self.memory, self.index, element, (*self.path, (True, number)))
+        step, element = field_of(self.element, name, self.memory)
+        return Place(self.memory, self.index, element, (*self.path, step))
 
     def part(self, index):
         if isinstance(self.element, Struct) and isinstance(index, str):
