@@ -11,7 +11,8 @@ use invar_ir::{Op, Scalar, Type, Value};
 use invar_llvm::foreign::{self, Binary, Compare, Kind, Operand};
 
 use crate::objects::{Root, is_address_of, is_number_of};
-use crate::translate::{Address, Done, Null, Translator, Val};
+use crate::translator::{Done, Translator};
+use crate::value::{Address, Null, Val};
 
 /// The bytes that an argument of a launch begins at a multiple of, as memory that a device gives out.
 const ARGUMENT_BYTES: u64 = 256;

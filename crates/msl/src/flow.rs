@@ -12,7 +12,7 @@ use invar_ir::room::with_room;
 use invar_ir::{Const, Diagnostic, InstKind, Op, Region, Rule, Span, Type, Value};
 use invar_llvm::foreign::{Kind, Operand};
 
-use crate::translate::{Done, Translator};
+use crate::translator::{Done, Translator};
 
 /// What a block and the way to the next take of the stack, and more.
 const BLOCK_BYTES: usize = 128 << 10;

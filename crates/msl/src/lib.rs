@@ -28,12 +28,16 @@ use invar_ir::{
 use invar_llvm::foreign::{self, MAX_LOOPS};
 use invar_wgsl::{Entry, Resource};
 
+mod accesses;
 mod addresses;
 mod advice;
+mod atomics;
 mod bodies;
 mod calls;
 mod clang;
 mod declared;
+mod distances;
+mod elements;
 mod fields;
 mod flow;
 mod graph;
@@ -55,6 +59,9 @@ mod spelling;
 mod textures;
 mod tokens;
 mod translate;
+mod translator;
+mod unset;
+mod value;
 
 pub use advice::in_metal;
 pub use clang::find as find_clang;
@@ -62,7 +69,7 @@ use clang::{Compiled, Complaint, Failure, File, Request, Sources};
 pub use invar_wgsl::directives;
 use places::{Calls, Places};
 use shares::Named;
-use translate::Translator;
+use translator::Translator;
 
 /// A source, and what it is compiled with.
 #[derive(Clone, Debug, Default)]
@@ -461,7 +468,7 @@ impl Library {
         let names: Vec<String> = compiled.constants.iter().map(|c| c.name.clone()).collect();
         let what = match names.is_empty() {
             true => "the source has none".to_string(),
-            false => format!("the source has {}", memory::listed(&names)),
+            false => format!("the source has {}", unset::listed(&names)),
         };
         Err(Diagnostic::error(
             Rule::FunctionConstant,

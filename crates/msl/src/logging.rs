@@ -3,7 +3,7 @@
 use invar_ir::{Scalar, Type};
 use invar_llvm::foreign::Operand;
 
-use crate::translate::{Done, Log, Translator};
+use crate::translator::{Done, Log, Translator};
 
 impl Translator<'_> {
     /// One of the calls that a line is made of.

@@ -6,7 +6,7 @@ use invar_llvm::foreign::{self, DebugType, Param};
 use crate::declared::vector;
 use crate::objects::is_handle;
 use crate::positions::{POSITIONS, position};
-use crate::translate::{Done, Translator};
+use crate::translator::{Done, Translator};
 
 /// What stands for an object that the host gives, and its greatest number.
 const OBJECTS: [(&str, i64); 4] = [

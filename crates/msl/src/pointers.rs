@@ -11,9 +11,10 @@ use invar_ir::{Access, Op, Scalar};
 use invar_llvm::foreign::{DebugType, Type};
 
 use crate::fields::{Field, is_handle_type};
-use crate::memory::{Bound, Object, What, as_written};
+use crate::memory::{Bound, as_written};
 use crate::objects::Root;
-use crate::translate::{Address, Done, Translator};
+use crate::translator::{Done, Translator};
+use crate::value::{Address, Object, What};
 
 /// More bytes than any buffer has, and a multiple of every width.
 const BEYOND: i64 = 1 << 62;

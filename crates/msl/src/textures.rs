@@ -17,9 +17,9 @@ use invar_texture::{
     Address as Beyond, Border, Compare, Coordinates, Filter, LodClamp, Mip, Sampler,
 };
 
-use crate::memory::{Object, What};
 use crate::objects::{Root, written_scalar};
-use crate::translate::{Address, Done, Translator, Val};
+use crate::translator::{Done, Translator};
+use crate::value::{Address, Object, Val, What};
 
 /// The arrangements by the numbers that the headers give them; 16 more are depths.
 const ARRANGEMENTS: [Dimension; 10] = [

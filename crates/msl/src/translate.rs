@@ -4,392 +4,16 @@
 //! in where another kind is needed. An address is an object and a distance in bytes, as a sum of values
 //! times numbers, so that an index is told from it without a division where there is one.
 
-use std::collections::HashMap;
-
-use invar_ir::inst::MAX_NESTING;
-use invar_ir::{
-    Const, Diagnostic, KernelBuilder, Memory, Op, ParamKind, Region, Rule, Scalar, Span, Type,
-    Value,
-};
-use invar_llvm::foreign::{self, Binary, Compare, Convert, Function, Kind, Operand, Ordered};
+use invar_ir::{Const, Op, Scalar, Type, Value};
+use invar_llvm::foreign::{self, Binary, Compare, Convert, Kind, Operand, Ordered};
 use smallvec::SmallVec;
 
-use invar_wgsl::Declared;
+use crate::lanes::matrix_scalar;
+use crate::objects::{Root, odd_bits, scalar_of, with_sign};
+use crate::translator::{Done, Translator, describe};
+use crate::value::{Address, Null, Val, put_in};
 
-use crate::graph::Graph;
-use crate::lanes::{Lanes, matrix_scalar};
-use crate::memory::{Object, What};
-use crate::objects::{Objects, Root, gcd, has_address_numbers, odd_bits, scalar_of, with_sign};
-use crate::places::Places;
-
-/// Addresses of more terms are summed up.
-const MOST_TERMS: usize = 16;
-
-/// A sentence for the user in the place of a result.
-pub(crate) type Done<T> = Result<T, Diagnostic>;
-
-/// Whether an address is null.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Null {
-    Never,
-    Always,
-    If(Value),
-}
-
-/// An address.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Address {
-    /// The object; a null pointer has none.
-    pub root: Option<Root>,
-    /// If it is one of several, chosen while the kernel runs: which, and all of them.
-    pub choice: Option<(Value, Vec<Root>)>,
-    /// Bytes from there: a number, and values times numbers.
-    pub constant: i64,
-    pub terms: SmallVec<[(Value, i64); 4]>,
-    pub null: Null,
-}
-
-impl Address {
-    pub fn of(root: Option<Root>) -> Address {
-        Address {
-            null: if root.is_some() {
-                Null::Never
-            } else {
-                Null::Always
-            },
-            root,
-            choice: None,
-            constant: 0,
-            terms: SmallVec::new(),
-        }
-    }
-
-    pub fn add(&mut self, value: Value, scale: i64) {
-        match self.terms.iter_mut().find(|(v, _)| *v == value) {
-            Some((_, s)) => *s = s.wrapping_add(scale),
-            None => self.terms.push((value, scale)),
-        }
-        self.terms.retain(|(_, s)| *s != 0);
-    }
-}
-
-/// What an operand is.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Val {
-    One(Value),
-    Address(Address),
-    /// A simdgroup matrix by the elements that the lane has.
-    Lanes([Value; 2]),
-    /// Parts of an aggregate, by where they are.
-    Parts(Vec<(Vec<u32>, Val)>),
-    Undefined,
-}
-
-/// What was made in a region and can be used again in it.
-#[derive(Default)]
-struct Scope {
-    constants: HashMap<Const, Value>,
-    /// Matrices by the elements that the lane has, and the other way round.
-    matrices: HashMap<[Value; 2], Value>,
-    elements: HashMap<Value, [Value; 2]>,
-}
-
-/// What is said to a logger so far.
-#[derive(Default)]
-pub(crate) struct Log {
-    pub text: String,
-    pub values: Vec<Value>,
-}
-
-pub(crate) struct Translator<'a> {
-    pub f: &'a Function,
-    pub k: KernelBuilder,
-    pub objects: Objects,
-    pub graph: Graph,
-    pub places: Places<'a>,
-    /// The results of instructions that were translated.
-    pub values: HashMap<usize, Val>,
-    pub params: Vec<Val>,
-    /// The objects that are accessed.
-    pub memory: HashMap<Root, Object>,
-    /// What can be used again, by region.
-    scopes: Vec<Scope>,
-    /// What is constant.
-    constants: HashMap<Value, Const>,
-    pub lanes: Lanes,
-    /// The operands of phis by the blocks that they come from.
-    ways: HashMap<(usize, usize), usize>,
-    /// The bits that phis get on more than one way.
-    pub again: HashMap<usize, Vec<u64>>,
-    /// Phis of addresses that may be null.
-    pub nullable: Vec<bool>,
-    /// Of each instruction, whether what uses it takes it for an integer with a sign.
-    pub signed: Vec<bool>,
-    /// Function constants without a value.
-    pub unset: Vec<String>,
-    /// Parameters whose addresses are compared: what says whether a launch gives one buffer for both.
-    pub shared: HashMap<(Root, Root), Memory>,
-    /// Whether accesses are to be at multiples of their width, which copies of bytes are not.
-    pub asks_alignment: bool,
-    /// Whether there are addresses as numbers.
-    pub has_address_numbers: bool,
-    /// What is said to a logger.
-    pub log: Log,
-    /// The types that the source gives the elements of its variables in threadgroup memory.
-    pub variables: Vec<(String, Declared)>,
-}
-
-impl<'a> Translator<'a> {
-    pub fn new(f: &'a Function, k: KernelBuilder, places: Places<'a>) -> Translator<'a> {
-        Translator {
-            objects: Objects::of(f),
-            graph: Graph::of(f),
-            places,
-            values: HashMap::new(),
-            params: Vec::new(),
-            memory: HashMap::new(),
-            scopes: vec![Scope::default()],
-            constants: HashMap::new(),
-            lanes: Lanes::of(f),
-            ways: ways(f),
-            again: HashMap::new(),
-            nullable: nullable(f),
-            signed: signed(f),
-            unset: Vec::new(),
-            shared: HashMap::new(),
-            asks_alignment: true,
-            has_address_numbers: has_address_numbers(f),
-            log: Log::default(),
-            variables: Vec::new(),
-            f,
-            k,
-        }
-    }
-
-    // ---- places, refusals ----
-
-    pub fn at(&mut self, location: Option<usize>) {
-        let Some(location) = location else {
-            return;
-        };
-        let span = self.places.span(location, self.k.module_mut());
-        if span != Span::NONE {
-            self.k.set_span(span);
-        }
-    }
-
-    /// A construct that is not supported, at the current place.
-    pub fn refuse(&self, what: &str) -> Diagnostic {
-        Diagnostic::error(
-            Rule::UnsupportedFeature,
-            self.k.span(),
-            format!("{what} is not supported in a Metal kernel"),
-        )
-        .help("leave it out of this kernel, or run another kernel of the file")
-    }
-
-    pub fn nests_too_deep(&self) -> Diagnostic {
-        Diagnostic::error(
-            Rule::LimitExceeded,
-            self.k.span(),
-            format!("blocks nest at most {MAX_NESTING} deep"),
-        )
-        .help("leave what is nested, or its early returns, to functions of its own, or split the kernel")
-    }
-
-    // ---- constants and regions ----
-
-    /// A constant; one that can be seen from here is used again.
-    pub fn constant(&mut self, constant: Const) -> Value {
-        for scope in self.scopes.iter().rev() {
-            if let Some(value) = scope.constants.get(&constant) {
-                return *value;
-            }
-        }
-        let value = self.k.constant(constant);
-        self.constants.insert(value, constant);
-        if let Some(last) = self.scopes.last_mut() {
-            last.constants.insert(constant, value);
-        }
-        value
-    }
-
-    pub fn known_constant(&self, value: Value) -> Option<Const> {
-        self.constants.get(&value).copied()
-    }
-
-    /// A matrix that can be seen from here, by its elements.
-    pub fn known_matrix(&self, elements: [Value; 2]) -> Option<Value> {
-        let mut scopes = self.scopes.iter();
-        scopes.find_map(|scope| scope.matrices.get(&elements).copied())
-    }
-
-    /// The elements of a matrix that can be seen from here.
-    pub fn known_elements(&self, matrix: Value) -> Option<[Value; 2]> {
-        let mut scopes = self.scopes.iter();
-        scopes.find_map(|scope| scope.elements.get(&matrix).copied())
-    }
-
-    /// Keeps that a matrix has these elements.
-    pub fn know(&mut self, matrix: Value, elements: [Value; 2]) {
-        if let Some(last) = self.scopes.last_mut() {
-            last.matrices.insert(elements, matrix);
-            last.elements.insert(matrix, elements);
-        }
-    }
-
-    pub fn bits(&mut self, scalar: Scalar, bits: u64) -> Value {
-        let bits = match scalar.bits() {
-            64 => bits,
-            n => bits & ((1 << n) - 1),
-        };
-        self.constant(Const { scalar, bits })
-    }
-
-    pub fn open(&mut self, params: &[Type]) -> Vec<Value> {
-        self.scopes.push(Scope::default());
-        self.k.open_region(params)
-    }
-
-    /// How many blocks are open within each other, beside the kernel's.
-    pub fn depth(&self) -> usize {
-        self.scopes.len() - 1
-    }
-
-    pub fn close(&mut self) -> Region {
-        self.scopes.pop();
-        self.k.close_region()
-    }
-
-    pub fn op(&mut self, op: Op, args: &[Value]) -> Value {
-        self.k.op(op, (), args)
-    }
-
-    // ---- values ----
-
-    pub fn operand(&mut self, operand: &Operand) -> Done<Val> {
-        Ok(match operand {
-            Operand::Inst(number) => match self.values.get(number) {
-                Some(value) => value.clone(),
-                None => return Err(self.refuse("a value that nothing computes")),
-            },
-            Operand::Param(number) => self.params[*number].clone(),
-            Operand::Bits(ty, bits) => match scalar_of(*ty) {
-                Some(scalar) => Val::One(self.bits(scalar, *bits)),
-                None => return Err(self.refuse(&describe(*ty))),
-            },
-            Operand::Global(number, offset) => {
-                let mut address = Address::of(Some(Root::Global(*number)));
-                address.constant = *offset;
-                Val::Address(address)
-            }
-            Operand::Null => Val::Address(Address::of(None)),
-            Operand::Undefined | Operand::Poison => Val::Undefined,
-            Operand::Zeros => Val::Parts(Vec::new()),
-            Operand::Parts(parts) => {
-                let mut all = Vec::new();
-                for (number, part) in parts.iter().enumerate() {
-                    put_in(&mut all, &[number as u32], self.operand(part)?);
-                }
-                Val::Parts(all)
-            }
-            Operand::Function(name) => {
-                return Err(self.refuse(&format!("the address of a function (`{name}`)")));
-            }
-            Operand::Other(what) => return Err(self.refuse(what)),
-        })
-    }
-
-    /// An operand of an instruction that is one value of a scalar, or a matrix of a simdgroup.
-    pub fn one(&mut self, inst: usize, operand: usize) -> Done<Value> {
-        let f = self.f;
-        let ty = f.insts[inst].types[operand];
-        match self.operand(&f.insts[inst].operands[operand])? {
-            Val::One(value) => Ok(value),
-            Val::Lanes(elements) => self.put_together(elements, ty),
-            parts @ Val::Parts(_) if matches!(ty, foreign::Type::Vector(..)) => {
-                let elements = self.lane_elements(parts, ty)?;
-                self.put_together(elements, ty)
-            }
-            Val::Undefined => Err(self.undefined()),
-            Val::Address(_) => Err(self.refuse("an address as a number")),
-            Val::Parts(_) => Err(self.refuse("a struct as a value")),
-        }
-    }
-
-    pub fn undefined(&self) -> Diagnostic {
-        Diagnostic::error(
-            Rule::UninitialisedRead,
-            self.k.span(),
-            "a value is used here that nothing has given",
-        )
-        .help("give the variable a value on every way that leads here")
-    }
-
-    pub fn address(&mut self, operand: &Operand) -> Done<Address> {
-        match self.operand(operand)? {
-            Val::Address(address) => Ok(address),
-            Val::Undefined => Err(self.undefined()),
-            Val::One(_) | Val::Parts(_) | Val::Lanes(_) => {
-                Err(self.refuse("a number as an address"))
-            }
-        }
-    }
-
-    pub fn scalar(&self, value: Value) -> Option<Scalar> {
-        match self.k.ty(value) {
-            Type::Scalar(scalar) => Some(scalar),
-            _other => None,
-        }
-    }
-
-    /// The same bits as another scalar.
-    pub fn as_scalar(&mut self, value: Value, scalar: Scalar) -> Value {
-        if self.k.ty(value) == Type::Scalar(scalar) {
-            return value;
-        }
-        if let Some(constant) = self.known_constant(value)
-            && constant.scalar.bits() == scalar.bits()
-        {
-            return self.bits(scalar, constant.bits);
-        }
-        self.k.as_type(value, Type::Scalar(scalar))
-    }
-
-    /// An integer with or without a sign.
-    pub fn signed(&mut self, value: Value, signed: bool) -> Value {
-        match self.scalar(value).map(|s| with_sign(s, signed)) {
-            Some(scalar) => self.as_scalar(value, scalar),
-            None => value,
-        }
-    }
-
-    /// The type of a value of LLVM's.
-    pub fn value_type(&self, ty: foreign::Type) -> Done<Type> {
-        if let Some(scalar) = matrix_scalar(ty) {
-            return Ok(Type::SimdgroupMatrix {
-                scalar,
-                rows: 8,
-                columns: 8,
-            });
-        }
-        match scalar_of(ty) {
-            Some(scalar) => Ok(Type::Scalar(scalar)),
-            None => Err(self.refuse(&describe(ty))),
-        }
-    }
-
-    pub fn zero(&mut self, ty: Type) -> Done<Value> {
-        let Some(scalar) = ty.scalar() else {
-            return Err(self.refuse("a value of no type"));
-        };
-        let zero = self.bits(scalar, 0);
-        Ok(match ty {
-            Type::SimdgroupMatrix { .. } => self.k.matrix_fill(ty, zero),
-            _scalar => zero,
-        })
-    }
-
+impl Translator<'_> {
     // ---- phis ----
 
     /// The phis at the beginning of a block.
@@ -490,57 +114,6 @@ impl<'a> Translator<'a> {
             }
             (Val::Address(_), _) => Err(self.refuse("an address as a number")),
         }
-    }
-
-    /// Which of some objects an address leads to.
-    fn which(&mut self, address: &Address, roots: &[Root]) -> Value {
-        let place = |root: &Root| roots.iter().position(|r| r == root).unwrap_or(0) as u32;
-        let Some((which, own)) = &address.choice else {
-            let place = address.root.as_ref().map_or(0, place);
-            return self.constant(Const::from(place));
-        };
-        if own == roots {
-            return *which;
-        }
-        let mut number = self.constant(Const::from(own.first().map_or(0, place)));
-        for (old, root) in own.iter().enumerate().skip(1) {
-            let (old, new) = (
-                self.constant(Const::from(old as u32)),
-                self.constant(Const::from(place(root))),
-            );
-            let is = self.op(Op::Eq, &[*which, old]);
-            number = self.op(Op::Select, &[number, new, is]);
-        }
-        number
-    }
-
-    pub fn is_null(&mut self, address: &Address) -> Value {
-        match address.null {
-            Null::Never => match self.absent(address) {
-                Some(is_absent) => is_absent,
-                None => self.constant(Const::from(false)),
-            },
-            Null::Always => self.constant(Const::from(true)),
-            Null::If(value) => value,
-        }
-    }
-
-    /// Whether a launch leaves out the buffer that an address is the beginning of: it then has no elements.
-    fn absent(&mut self, address: &Address) -> Option<Value> {
-        let is_begin = address.choice.is_none() && address.constant == 0;
-        let root = address
-            .root
-            .filter(|_| is_begin && address.terms.is_empty())?;
-        let What::Granules(memory @ Memory::Param(number)) = self.memory.get(&root)?.what else {
-            return None;
-        };
-        let param = self.k.kernel_mut().params.get(number as usize)?;
-        if !matches!(param.kind, ParamKind::Buffer { .. }) {
-            return None;
-        }
-        let length = self.k.buffer_length(memory);
-        let zero = self.constant(Const::from(0u64));
-        Some(self.op(Op::Eq, &[length, zero]))
     }
 
     /// Gives the phis of a block the values that stand for them.
@@ -655,80 +228,37 @@ impl<'a> Translator<'a> {
         self.take_apart(number)
     }
 
-    /// Sums up what an address of very many terms is away from its object, or each access by one that others come from
-    /// would sum up all that these have.
-    fn shorten(&mut self, address: &mut Address) {
-        if address.terms.len() <= MOST_TERMS {
-            return;
+    fn load(&mut self, number: usize) -> Done<Val> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let address = self.address(&inst.operands[0])?;
+        if self.objects.are_handles(&inst.operands[0]) {
+            // The address in a handle is that of its parameter; the properties of a sampler are the host's.
+            return match scalar_of(inst.ty) {
+                Some(scalar) => Ok(Val::One(self.bits(scalar, 0))),
+                None => Ok(Val::Address(address)),
+            };
         }
-        let scales = address.terms.iter().map(|(_, scale)| scale.unsigned_abs());
-        let unit = i64::try_from(scales.fold(0, gcd)).unwrap_or(1);
-        let away = Address {
-            constant: 0,
-            ..address.clone()
-        };
-        let sum = self.distance(&away, unit);
-        let sum = self.signed(sum, true);
-        address.terms.clear();
-        address.add(sum, unit);
+        if let Some(fields) = self.objects.read_fields(number) {
+            let fields = fields.to_vec();
+            return self.loaded_address(number, &fields).map(Val::Address);
+        }
+        Ok(Val::One(self.load_from(&address, inst.ty)?))
     }
 
-    /// Goes on from an address by an operand times a number; sums in it are taken apart.
-    pub fn step(
-        &mut self,
-        address: &mut Address,
-        operand: &Operand,
-        scale: i64,
-        depth: u32,
-    ) -> Done<()> {
+    fn store(&mut self, number: usize) -> Done<()> {
         let f = self.f;
-        if let Operand::Bits(foreign::Type::Int(bits), number) = operand {
-            let shift = 64 - (*bits).min(64);
-            let number = ((*number << shift) as i64) >> shift;
-            address.constant = address.constant.wrapping_add(number.wrapping_mul(scale));
+        let inst = &f.insts[number];
+        if inst.operands[0] == Operand::Poison {
+            return Err(self.undefined());
+        }
+        // Padding, which is not a location (L3): variables have a value from the start.
+        if self.operand(&inst.operands[0])? == Val::Undefined {
             return Ok(());
         }
-        if let Operand::Inst(number) = operand
-            && depth > 0
-            && f.insts[*number].ty == foreign::Type::Int(64)
-            && let Kind::Binary(op) = f.insts[*number].kind
-        {
-            let parts = &f.insts[*number].operands;
-            match (op, &parts[1]) {
-                (Binary::Add, _) => {
-                    self.step(address, &parts[0], scale, depth - 1)?;
-                    return self.step(address, &parts[1], scale, depth - 1);
-                }
-                (Binary::Sub, _) => {
-                    self.step(address, &parts[0], scale, depth - 1)?;
-                    return self.step(address, &parts[1], scale.wrapping_neg(), depth - 1);
-                }
-                (Binary::Mul, Operand::Bits(_, by)) => {
-                    return self.step(
-                        address,
-                        &parts[0],
-                        scale.wrapping_mul(*by as i64),
-                        depth - 1,
-                    );
-                }
-                (Binary::Shl, Operand::Bits(_, by)) if *by < 63 => {
-                    return self.step(address, &parts[0], scale.wrapping_mul(1 << by), depth - 1);
-                }
-                _other => {}
-            }
-        }
-        let Val::One(value) = self.operand(operand)? else {
-            return Err(self.refuse("an index of this form"));
-        };
-        let value = match self.scalar(value).map(Scalar::bits) {
-            Some(64) => self.signed(value, true),
-            _narrower => {
-                let signed = self.signed(value, true);
-                self.k.cast(signed, Type::Scalar(Scalar::I64))
-            }
-        };
-        address.add(value, scale);
-        Ok(())
+        let value = self.one(number, 0)?;
+        let address = self.address(&inst.operands[1])?;
+        self.store_to(&address, value, inst.types[0])
     }
 
     fn binary(&mut self, number: usize, op: Binary) -> Done<Value> {
@@ -976,82 +506,6 @@ impl<'a> Translator<'a> {
         self.compare_two((&a, &b), is_one, compare)
     }
 
-    /// Whether two addresses that an instruction takes lead to one object, whichever of several that is.
-    pub fn lead_to_one(&self, number: usize) -> bool {
-        let operands = &self.f.insts[number].operands;
-        let of = |operand: usize| self.objects.decided(self.f, operands.get(operand)?);
-        let known = |at: &Operand| matches!(at, Operand::Inst(_) | Operand::Param(_));
-        of(0).is_some_and(|at| known(&at) && of(1) == Some(at))
-    }
-
-    /// Compares two addresses, of which is known whether they lead to one object.
-    pub fn compare_two(
-        &mut self,
-        (a, b): (&Address, &Address),
-        is_one: bool,
-        compare: Compare,
-    ) -> Done<Value> {
-        let has_choice = a.choice.is_some() || b.choice.is_some();
-        let equal = match (a.root, b.root) {
-            (None, _) => self.is_null(b),
-            (_, None) => self.is_null(a),
-            (Some(_), Some(_)) if has_choice && !is_one => match compare {
-                Compare::Eq | Compare::Ne => self.is_same_place(a, b),
-                _order => {
-                    return Err(self.refuse(
-                        "an order of two pointers that may lead to different objects, each to one of several,",
-                    ));
-                }
-            },
-            (Some(x), Some(y)) if x == y || has_choice => {
-                let (x, y) = (self.distance(a, 1), self.distance(b, 1));
-                let (x, y) = (self.signed(x, true), self.signed(y, true));
-                match compare {
-                    Compare::Eq | Compare::Ne => self.op(Op::Eq, &[x, y]),
-                    Compare::ULt => return Ok(self.op(Op::Lt, &[x, y])),
-                    Compare::ULe => return Ok(self.op(Op::Le, &[x, y])),
-                    Compare::UGt => return Ok(self.op(Op::Gt, &[x, y])),
-                    Compare::UGe => return Ok(self.op(Op::Ge, &[x, y])),
-                    _other => return Err(self.refuse("a comparison of addresses of this form")),
-                }
-            }
-            (Some(x), Some(y)) => match self.shared.get(&pair(x, y)) {
-                Some(shared) => {
-                    let shared = self.is_shared(*shared);
-                    let (x, y) = (self.distance(a, 1), self.distance(b, 1));
-                    let (x, y) = (self.signed(x, true), self.signed(y, true));
-                    let same = self.op(Op::Eq, &[x, y]);
-                    self.op(Op::And, &[shared, same])
-                }
-                None => self.constant(Const::from(false)),
-            },
-        };
-        match compare {
-            Compare::Eq => Ok(equal),
-            Compare::Ne => Ok(self.op(Op::Not, &[equal])),
-            _order => Err(self.refuse("an order of addresses of two objects")),
-        }
-    }
-
-    /// Whether two addresses, each of one of several objects, are one place.
-    fn is_same_place(&mut self, a: &Address, b: &Address) -> Value {
-        let mut roots = Vec::new();
-        for address in [a, b] {
-            match &address.choice {
-                Some((_, all)) => roots.extend(all),
-                None => roots.extend(address.root),
-            }
-        }
-        roots.sort_unstable();
-        roots.dedup();
-        let (x, y) = (self.which(a, &roots), self.which(b, &roots));
-        let same = self.op(Op::Eq, &[x, y]);
-        let (x, y) = (self.distance(a, 1), self.distance(b, 1));
-        let (x, y) = (self.signed(x, true), self.signed(y, true));
-        let equal = self.op(Op::Eq, &[x, y]);
-        self.op(Op::And, &[same, equal])
-    }
-
     // ---- aggregates ----
 
     fn extract(&mut self, number: usize, path: &[u32]) -> Done<Val> {
@@ -1092,96 +546,5 @@ impl<'a> Translator<'a> {
         parts.retain(|(at, part)| !at.starts_with(path) && !is_nothing(at, part));
         put_in(&mut parts, path, self.operand(&inst.operands[1])?);
         Ok(Val::Parts(parts))
-    }
-}
-
-/// Puts a value where an aggregate has it; of one that is itself an aggregate each part.
-fn put_in(parts: &mut Vec<(Vec<u32>, Val)>, path: &[u32], value: Val) {
-    match value {
-        Val::Parts(inside) => {
-            let inside = inside.into_iter();
-            parts.extend(inside.map(|(at, part)| ([path, &at].concat(), part)));
-        }
-        part => parts.push((path.to_vec(), part)),
-    }
-}
-
-/// Two objects in the order of their numbers.
-pub(crate) fn pair(a: Root, b: Root) -> (Root, Root) {
-    (a.min(b), a.max(b))
-}
-
-/// What a type is called in a sentence.
-pub(crate) fn describe(ty: foreign::Type) -> String {
-    match ty {
-        foreign::Type::Int(bits) => format!("an integer of {bits} bits"),
-        foreign::Type::Double => "a `double`".to_string(),
-        foreign::Type::Vector(..) => "a vector of LLVM's".to_string(),
-        foreign::Type::Aggregate => "a struct as a value".to_string(),
-        foreign::Type::Pointer => "an address as a value".to_string(),
-        _other => "a value of an unusual type".to_string(),
-    }
-}
-
-/// Whether what uses an instruction takes it for an integer with a sign.
-fn signed(f: &Function) -> Vec<bool> {
-    let mut signed = vec![false; f.insts.len()];
-    let takes = |kind: &Kind| {
-        matches!(
-            kind,
-            Kind::Compare(Compare::SLt | Compare::SLe | Compare::SGt | Compare::SGe)
-                | Kind::Convert(Convert::SExt | Convert::SignedToFloat)
-                | Kind::Binary(Binary::SDiv | Binary::SRem | Binary::AShr)
-        )
-    };
-    for inst in f.insts.iter().filter(|inst| takes(&inst.kind)) {
-        for operand in &inst.operands {
-            if let Operand::Inst(of) = operand {
-                signed[*of] = true;
-            }
-        }
-    }
-    signed
-}
-
-/// The operands of phis by the blocks that they come from: of several, which are one value, the first.
-fn ways(f: &Function) -> HashMap<(usize, usize), usize> {
-    let mut all = HashMap::new();
-    for (number, inst) in f.insts.iter().enumerate() {
-        if let Kind::Phi(from) = &inst.kind {
-            for (way, from) in from.iter().enumerate() {
-                all.entry((number, *from)).or_insert(way);
-            }
-        }
-    }
-    all
-}
-
-/// The instructions whose result is an address that may be null.
-fn nullable(f: &Function) -> Vec<bool> {
-    let mut all = vec![false; f.insts.len()];
-    loop {
-        let mut changed = false;
-        for (number, inst) in f.insts.iter().enumerate() {
-            let from = match &inst.kind {
-                Kind::Phi(ways) => 0..ways.len(),
-                Kind::Select => 1..3,
-                Kind::Offset(..) => 0..1,
-                _other => continue,
-            };
-            let may = inst.ty == foreign::Type::Pointer
-                && inst.operands[from].iter().any(|o| match o {
-                    Operand::Null => true,
-                    Operand::Inst(other) => all[*other],
-                    _never => false,
-                });
-            if may && !all[number] {
-                all[number] = true;
-                changed = true;
-            }
-        }
-        if !changed {
-            return all;
-        }
     }
 }
