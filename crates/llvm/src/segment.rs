@@ -123,9 +123,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Work::Assign(_) => None,
         };
         self.segment.of_first_threads = limit.is_some();
-        let known = limit.and_then(|n| n.get_zero_extended_constant());
-        let known = known.and_then(|n| u32::try_from(n).ok());
-        self.shape = (self.analysis).segment_shape(work, limit.is_some(), known);
+        self.shape = self.analysis.segment_shape(work, limit.is_some());
         let shape = self.shape;
         let under = match work {
             Work::Run(insts) if self.analysis.begins_anywhere && limit.is_none() => {
@@ -363,7 +361,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             (true, false) => Positions::InRow,
             (false, _) => Positions::Rows,
         };
-        let (full, piece) = (self.shape, self.analysis.piece_shape(work, self.shape));
+        let (full, piece) = (self.shape, self.analysis.piece_shape(work));
         if piece == full {
             self.emit_chunk(work, Way::Any, positions, at, number, memory, end);
         } else {

@@ -22,15 +22,12 @@ impl<'k> Analysis<'k> {
     /// What a segment goes through at once. Many vectors side by side are for loops, where they share
     /// loads and wait for each other's results; elsewhere they would only be more code. Where a chunk has one slot
     /// of a value that is replaced, it is gone through at once: a second part of it would take the new value.
-    /// Of the first threads only, `limit` where it is known, as many vectors as hold them.
-    pub fn segment_shape(&self, work: Work<'_, 'k>, limited: bool, limit: Option<u32>) -> Shape {
+    pub fn segment_shape(&self, work: Work<'_, 'k>, limited: bool) -> Shape {
         if loops(work) || self.replaces_for_all(work) {
             self.full_shape
         } else if limited {
-            let along = self.slow_shape.along;
-            let held = limit.map(|n| n.div_ceil(self.full_shape.width).next_power_of_two());
             Shape {
-                along: held.map_or(along, |held| held.min(along)),
+                along: self.slow_shape.along,
                 ..self.full_shape
             }
         } else {
@@ -38,12 +35,11 @@ impl<'k> Analysis<'k> {
         }
     }
 
-    /// The pieces in which a chunk of a shape is gone through that is not full: one row where nothing loops, for
+    /// The pieces in which a chunk is gone through that is not full: one row where nothing loops, for
     /// which rows would only be more code.
-    pub fn piece_shape(&self, work: Work<'_, 'k>, chunk: Shape) -> Shape {
+    pub fn piece_shape(&self, work: Work<'_, 'k>) -> Shape {
         let rows = if loops(work) { self.slow_shape.rows } else { 1 };
         Shape {
-            along: self.slow_shape.along.min(chunk.along),
             rows,
             ..self.slow_shape
         }
