@@ -48,7 +48,8 @@ use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue, bf16, f
 
 use crate::build_closures::Closures;
 pub use crate::build_textures::{How, SamplerParam, Texture, TextureIn, TextureOut};
-use crate::kernel::{Constant, IntoDispatch, Launched, Stored, reported, value};
+use crate::kernel::expansion::value;
+use crate::kernel::{Constant, IntoDispatch, Launched, Stored, reported};
 
 /// Makes one kernel.
 pub struct Builder {

@@ -98,7 +98,7 @@ pub(crate) fn nest(names: &[Ident], mutable: bool) -> TokenStream {
 
 /// A variable before others.
 pub(crate) fn carried(variable: &TokenStream, others: &TokenStream) -> TokenStream {
-    words!(::invar::kernel::Carried(#variable, #others))
+    words!(::invar::kernel::expansion::Carried(#variable, #others))
 }
 
 pub(crate) fn name_texts(names: &[Ident]) -> TokenStream {
@@ -284,7 +284,7 @@ impl Body {
         }
         let mut body = self.block(&block)?;
         if block_leaves(&block) {
-            body.extend(words!(; ::invar::kernel::never()));
+            body.extend(words!(; ::invar::kernel::expansion::never()));
         }
         Ok(body)
     }
@@ -494,10 +494,11 @@ impl Body {
                 let (name, mutable) = (&name.ident, name.mutability);
                 self.declare_as(name, mutable.is_some());
                 let text = name.to_string();
-                let value = quote_spanned!(here=> ::invar::kernel::local(#text, #value));
+                let value = quote_spanned!(here=> ::invar::kernel::expansion::local(#text, #value));
                 Ok(match mutable {
                     Some(_) => {
-                        let value = quote_spanned!(here=> ::invar::kernel::variable(#value));
+                        let value =
+                            quote_spanned!(here=> ::invar::kernel::expansion::variable(#value));
                         words!(let #mutable #name #ty = #value;)
                     }
                     None => words!(let #name #ty = #value;),
@@ -575,7 +576,7 @@ impl Body {
         let count = names.len();
         let value = quote_spanned!(here=> {
             let #whole #value;
-            let #whole = ::invar::kernel::components::<#count, _>(#whole);
+            let #whole = ::invar::kernel::expansion::components::<#count, _>(#whole);
             (#(#values,)*)
         });
         Ok((quote_spanned!(here=> (#(#patterns,)*)), value))
@@ -598,7 +599,7 @@ impl Body {
             let part = quote_spanned!(located(name)=> #whole.#name());
             let read = if is_spot {
                 let place = place(name);
-                words!(::invar::kernel::read(::invar::kernel::at(#place, #part)))
+                words!(::invar::kernel::expansion::read(::invar::kernel::expansion::at(#place, #part)))
             } else {
                 part
             };
@@ -616,7 +617,7 @@ impl Body {
         let value = words!({
             #complete
             let #whole #value;
-            let #whole: ::invar::kernel::#kind<#ty> = #whole;
+            let #whole: ::invar::kernel::expansion::#kind<#ty> = #whole;
             (#(#reads,)*)
         });
         Ok((words!((#(#parts,)*)), value))
@@ -660,13 +661,13 @@ impl Body {
         if let Some(element) = lengths.element() {
             let make = format_ident!("{make}_array");
             return Ok(quote_spanned!(here=>
-                let #name = ::invar::kernel::#make::<#element>(#text, #length, #place);));
+                let #name = ::invar::kernel::expansion::#make::<#element>(#text, #length, #place);));
         }
         let make = format_ident!("{make}_rows");
         let (part, all) = (lengths.part(), &lengths.all);
         Ok(
-            quote_spanned!(here=> let #name = ::invar::kernel::#make::<#leaf, #part>(
-            #text, &[#(::invar::kernel::row_length(#all)),*], #place,
+            quote_spanned!(here=> let #name = ::invar::kernel::expansion::#make::<#leaf, #part>(
+            #text, &[#(::invar::kernel::expansion::row_length(#all)),*], #place,
         );),
         )
     }
@@ -687,7 +688,7 @@ impl Body {
             words!((#field, ::invar::PixelFormat::#format))
         });
         Ok(quote_spanned!(here=>
-            let #name = ::invar::kernel::imageblock::<#element>(#text, &[#(#formats),*], #place);))
+            let #name = ::invar::kernel::expansion::imageblock::<#element>(#text, &[#(#formats),*], #place);))
     }
 
     /// `let table = constant!(TABLE);`
@@ -755,9 +756,9 @@ impl Body {
             .collect::<Result<Vec<_>>>()?;
         let (place, here, count) = (place(call), located(call), values.len());
         Ok(quote_spanned!(here=> {
-            let values: [::invar::ir::Value; #count] = [#(::invar::kernel::printed(#values)),*];
-            ::invar::kernel::at(#place, ());
-            ::invar::kernel::print_line(#text, &[#(values[#picked]),*])
+            let values: [::invar::ir::Value; #count] = [#(::invar::kernel::expansion::printed(#values)),*];
+            ::invar::kernel::expansion::at(#place, ());
+            ::invar::kernel::expansion::print_line(#text, &[#(values[#picked]),*])
         }))
     }
 
@@ -772,7 +773,7 @@ impl Body {
             );
         }
         let (place, value) = (place(whole), self.expr(operand)?);
-        Ok(quote_spanned!(located(operand)=> ::invar::kernel::at(#place, #value)))
+        Ok(quote_spanned!(located(operand)=> ::invar::kernel::expansion::at(#place, #value)))
     }
 
     pub(crate) fn expr(&mut self, expr: &Expr) -> Result<TokenStream> {
@@ -823,11 +824,13 @@ impl Body {
                     // A variant of an enum, or a constant: what it is Rust says.
                     let place = place(cast);
                     return Ok(quote_spanned!(located(cast)=>
-                        ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#place, #path as #ty))));
+                        ::invar::kernel::IntoVal::into_val(::invar::kernel::expansion::at(#place, #path as #ty))));
                 }
                 let operand = self.at(cast, &cast.expr)?;
                 foreign::known_type(ty)?;
-                Ok(quote_spanned!(located(cast)=> ::invar::kernel::cast::<#ty>(#operand)))
+                Ok(
+                    quote_spanned!(located(cast)=> ::invar::kernel::expansion::cast::<#ty>(#operand)),
+                )
             }
             Expr::Index(_) => self.read(expr),
             Expr::Field(_) if is_place(expr) => self.read(expr),
@@ -881,7 +884,7 @@ impl Body {
         foreign::known_value(&path.path)?;
         let place = place(path);
         Ok(quote_spanned!(located(path)=>
-            ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#place, #path))))
+            ::invar::kernel::IntoVal::into_val(::invar::kernel::expansion::at(#place, #path))))
     }
 
     fn unary(&mut self, unary: &syn::ExprUnary) -> Result<TokenStream> {
@@ -909,7 +912,8 @@ impl Body {
         let compare = Ident::new(compare, op.span());
         // rustc shows the operator for both sides.
         let sides = hidden_at("sides", op);
-        let compared = quote_spanned!(located(op)=> ::invar::kernel::compare::#compare(#sides));
+        let compared =
+            quote_spanned!(located(op)=> ::invar::kernel::expansion::compare::#compare(#sides));
         Ok(quote_spanned!(located(binary)=> (match (#left, #right) { #sides => #compared })))
     }
 
@@ -943,7 +947,7 @@ impl Body {
                     let here = located(begin.clone());
                     let operand = self.right_of(op, right)?;
                     let operand = quote_spanned!(located(right)=>
-                        ::invar::kernel::at(#place, #operand));
+                        ::invar::kernel::expansion::at(#place, #operand));
                     quote_spanned!(here=> (#value #op #operand))
                 }
             };
@@ -967,7 +971,9 @@ impl Body {
             {
                 attributes::none(&lit.attrs)?;
                 let place = place(lit);
-                Ok(quote_spanned!(located(lit)=> ::invar::kernel::shift_count(#lit, #place)))
+                Ok(
+                    quote_spanned!(located(lit)=> ::invar::kernel::expansion::shift_count(#lit, #place)),
+                )
             }
             other => self.expr(other),
         }
@@ -991,17 +997,16 @@ impl Body {
         let right = self.expr(&binary.right)?;
         let at_op = located(op);
         if idle(&binary.right) {
-            let right =
-                quote_spanned!(located(&binary.right)=> ::invar::kernel::at(#place, #right));
+            let right = quote_spanned!(located(&binary.right)=> ::invar::kernel::expansion::at(#place, #right));
             let both = Ident::new(if and { "both" } else { "either" }, op.span());
             let sides = hidden_at("sides", op);
-            let joined = quote_spanned!(at_op=> ::invar::kernel::compare::#both(#sides));
+            let joined = quote_spanned!(at_op=> ::invar::kernel::expansion::compare::#both(#sides));
             return Ok(words!((match (#left, #right) { #sides => #joined })));
         }
-        let known = words!(::invar::kernel::compare::known(!#and));
+        let known = words!(::invar::kernel::expansion::compare::known(!#and));
         let (then, otherwise) = if and { (right, known) } else { (known, right) };
         Ok(words! {
-            ::invar::kernel::if_(
+            ::invar::kernel::expansion::if_(
                 #left, #place, &[], (), |()| ((#then), ()), |()| ((#otherwise), ()),
             ).0
         })
@@ -1020,7 +1025,7 @@ impl Body {
                 words!(place)
             };
             let spot = self.place(inner, mutable)?;
-            return Ok(quote_spanned!(located(inner)=> ::invar::kernel::#make(#spot)));
+            return Ok(quote_spanned!(located(inner)=> ::invar::kernel::expansion::#make(#spot)));
         }
         if let Expr::Path(path) = inner
             && reference.mutability.is_none()
@@ -1086,14 +1091,14 @@ impl Body {
             true => args,
             false => (args.iter().zip(&call.args))
                 .map(|(value, arg)| {
-                    quote_spanned!(located(arg)=> ::invar::kernel::Passed::passed(#value))
+                    quote_spanned!(located(arg)=> ::invar::kernel::expansion::Passed::passed(#value))
                 })
                 .collect(),
         };
         let place = place(call);
         let here = located(call);
         let made = if args.is_empty() {
-            quote_spanned!(here=> { ::invar::kernel::at(#place, ()); #function() })
+            quote_spanned!(here=> { ::invar::kernel::expansion::at(#place, ()); #function() })
         } else {
             quote_spanned!(here=> #function(#(#args),*))
         };
@@ -1147,14 +1152,15 @@ impl Body {
         // A side that is left gives what the other one does, and that is not used.
         let all_leave = then.leaves && otherwise.leaves;
         let [(then, give), (otherwise, give_otherwise)] = [then, otherwise].map(|side| {
-            let never = (side.leaves && !all_leave).then(|| words!(; ::invar::kernel::never()));
+            let never =
+                (side.leaves && !all_leave).then(|| words!(; ::invar::kernel::expansion::never()));
             let words = side.words;
             (words!(#words #never), hidden_at("give", side.tail))
         });
         let (texts, vars, pattern) = (name_texts(names), nest(names, false), nest(names, true));
         let assign = assign(names, &after);
         words!({
-            let (#given, #after) = ::invar::kernel::if_(
+            let (#given, #after) = ::invar::kernel::expansion::if_(
                 #condition, #place, #texts, #vars,
                 |#pattern| { let #give = { #then }; (#give, #vars) },
                 |#pattern| { let #give_otherwise = { #otherwise }; (#give_otherwise, #vars) },
@@ -1290,9 +1296,9 @@ impl Body {
         }
         let place = place(quote!(#word #guard));
         Ok(words! {
-            ::invar::kernel::if_(
+            ::invar::kernel::expansion::if_(
                 #fits, #place, &[], (),
-                |()| (#holds, ()), |()| (::invar::kernel::compare::known(false), ()),
+                |()| (#holds, ()), |()| (::invar::kernel::expansion::compare::known(false), ()),
             ).0
         })
     }
@@ -1304,12 +1310,12 @@ impl Body {
             Pat::Wild(_) => return Ok(None),
             Pat::Lit(lit) => {
                 let lit = literal(&lit.lit, None)?;
-                words!(::invar::kernel::compare::eq((#subject, #lit)))
+                words!(::invar::kernel::expansion::compare::eq((#subject, #lit)))
             }
             Pat::Ident(name) if patterns::is_constant(&name.ident) => {
                 let name = &name.ident;
-                words!(::invar::kernel::compare::eq((
-                    #subject, ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#here, #name))
+                words!(::invar::kernel::expansion::compare::eq((
+                    #subject, ::invar::kernel::IntoVal::into_val(::invar::kernel::expansion::at(#here, #name))
                 )))
             }
             Pat::Ident(name) => {
@@ -1320,7 +1326,7 @@ impl Body {
             }
             Pat::Path(path) => {
                 let constant = self.path(path)?;
-                words!(::invar::kernel::compare::eq((#subject, #constant)))
+                words!(::invar::kernel::expansion::compare::eq((#subject, #constant)))
             }
             Pat::Or(or) => {
                 let mut cases = Vec::new();
@@ -1337,7 +1343,7 @@ impl Body {
                     syn::RangeLimits::HalfOpen(_) => words!(lt),
                     syn::RangeLimits::Closed(_) => words!(le),
                 };
-                let compare = words!(::invar::kernel::compare);
+                let compare = words!(::invar::kernel::expansion::compare);
                 let mut bounds = Vec::new();
                 if let Some(start) = &range.start {
                     let start = self.expr(start)?;
@@ -1386,7 +1392,7 @@ impl Body {
             );
         }
         let place = place(return_);
-        Ok(words!(::invar::kernel::return_(#place)))
+        Ok(words!(::invar::kernel::expansion::return_(#place)))
     }
 }
 
@@ -1402,7 +1408,7 @@ fn literal(lit: &Lit, minus: Option<&syn::Token![-]>) -> Result<TokenStream> {
         Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) | Lit::Byte(_) => {
             let place = place(quote!(#minus #lit));
             Ok(quote_spanned!(located(words!(#minus #lit))=>
-                ::invar::kernel::lit(#minus #lit, #place)))
+                ::invar::kernel::expansion::lit(#minus #lit, #place)))
         }
         _ => refuse(lit, foreign::NO_TEXT),
     }

@@ -117,11 +117,11 @@ pub fn stand_in(item: TokenStream, error: &Error) -> TokenStream {
     quote! {
         #(#told)*
 
-        impl #impl_ ::invar::kernel::Known for #name #of #where_ {
+        impl #impl_ ::invar::kernel::expansion::Known for #name #of #where_ {
             type Itself = [(); { #first; 0 }];
         }
 
-        impl #impl_ ::invar::kernel::KnownSelf for #name #of #where_ {
+        impl #impl_ ::invar::kernel::expansion::KnownSelf for #name #of #where_ {
             type Itself = [(); { #first; 0 }];
         }
 
@@ -160,7 +160,7 @@ fn as_constant(name: &Ident, used: &[Ident], types: &[TokenStream], end: &Ident)
         let here = located(ty);
         (
             quote_spanned!(here=> <#ty as ::invar::kernel::Constant>),
-            quote_spanned!(here=> ::invar::kernel::constant_value::<#ty>),
+            quote_spanned!(here=> ::invar::kernel::expansion::constant_value::<#ty>),
         )
     });
     let (constant, constant_value): (Vec<_>, Vec<_>) = each.unzip();
@@ -182,7 +182,7 @@ fn as_constant(name: &Ident, used: &[Ident], types: &[TokenStream], end: &Ident)
             type Val = ::invar::kernel::Val<#name>;
 
             fn into_val(self) -> ::invar::kernel::Val<#name> {
-                ::invar::kernel::constant_value(&self)
+                ::invar::kernel::expansion::constant_value(&self)
             }
         }
     }
@@ -217,14 +217,16 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
     // Behind a type that is none rustc finds no end: it would say so of the whole struct.
     let end = Ident::new("_no_more", Span::mixed_site());
     let constants = is_flat.then(|| as_constant(name, &used, &types, &end));
-    let parts = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::Spot<#ty>));
+    let parts = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::expansion::Spot<#ty>));
     let data = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Data>));
     let stored = each(|ty| quote_spanned!(located(ty)=> <#ty as ::invar::kernel::Stored>));
     let vars = each(
         |ty| quote_spanned!(located(ty)=> <::invar::kernel::Val<#ty> as ::invar::kernel::Vars>),
     );
-    let load = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::load_field::<#ty>));
-    let store = each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::store_field::<#ty>));
+    let load =
+        each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::expansion::load_field::<#ty>));
+    let store =
+        each(|ty| quote_spanned!(located(ty)=> ::invar::kernel::expansion::store_field::<#ty>));
     let has_no_padding = quote_spanned!(located(name)=> ::core::assert!(
         ::core::mem::size_of::<#name>() == 0 #(+ elements::<#types>())*,
         #padding
@@ -252,7 +254,7 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
 
         #[doc = ::core::concat!("Where a `", #text, "` lies in a kernel's memory.")]
         #[derive(::core::clone::Clone, ::core::marker::Copy)]
-        #vis struct #spots(::invar::kernel::SpotId);
+        #vis struct #spots(::invar::kernel::expansion::SpotId);
 
         #[allow(dead_code, missing_docs, reason = "each field can be read and written, whether or not a kernel does")]
         impl #spots {
@@ -263,11 +265,11 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
             )*
         }
 
-        impl ::invar::kernel::Known for #name {
+        impl ::invar::kernel::expansion::Known for #name {
             type Itself = #name;
         }
 
-        impl ::invar::kernel::KnownSelf for #name {
+        impl ::invar::kernel::expansion::KnownSelf for #name {
             type Itself = #name;
         }
 
@@ -297,13 +299,13 @@ fn described(item: &ItemStruct, fields: &[(&Ident, &Type)]) -> TokenStream {
             const VALUE: ::core::option::Option<::invar::ir::Type> = ::core::option::Option::None;
 
             fn element() -> ::invar::ir::ElementType {
-                ::invar::kernel::struct_type::<#name>(
+                ::invar::kernel::expansion::struct_type::<#name>(
                     #text,
                     &[#((#texts, #stored::element)),*],
                 )
             }
 
-            fn at(spot: ::invar::kernel::SpotId) -> #spots {
+            fn at(spot: ::invar::kernel::expansion::SpotId) -> #spots {
                 #spots(spot)
             }
 

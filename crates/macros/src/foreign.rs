@@ -134,9 +134,9 @@ pub fn looked_up(ty: &Type) -> TokenStream {
         Type::Group(inner) => looked_up(&inner.elem),
         Type::Path(_) if is_number(ty) => ty.to_token_stream(),
         Type::Path(path) if path.path.is_ident("Self") => {
-            quote_spanned!(here=> <#ty as ::invar::kernel::KnownSelf>::Itself)
+            quote_spanned!(here=> <#ty as ::invar::kernel::expansion::KnownSelf>::Itself)
         }
-        Type::Path(_) => quote_spanned!(here=> <#ty as ::invar::kernel::Known>::Itself),
+        Type::Path(_) => quote_spanned!(here=> <#ty as ::invar::kernel::expansion::Known>::Itself),
         other => other.to_token_stream(),
     }
 }

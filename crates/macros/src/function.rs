@@ -74,7 +74,7 @@ impl Texture {
     fn of(&self, component: &TokenStream, here: Span) -> TokenStream {
         let mutable = if self.written { "Mut" } else { "" };
         let name = format_ident!("{}{mutable}", self.name, span = here);
-        quote_spanned!(here=> ::invar::kernel::#name<#component>)
+        quote_spanned!(here=> ::invar::kernel::expansion::#name<#component>)
     }
 }
 
@@ -330,7 +330,7 @@ fn entered(function: &ItemFn, otherwise: &TokenStream) -> TokenStream {
                 text: #text,
                 place: #place,
             };
-            match ::invar::kernel::enter(&FUNCTION) {
+            match ::invar::kernel::expansion::enter(&FUNCTION) {
                 ::core::option::Option::Some(function) => function,
                 ::core::option::Option::None => return #otherwise,
             }
@@ -436,7 +436,9 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
         Ok(fields)
     };
     let fields = parse.parse2(attributes)?;
-    Ok(quote!(::invar::kernel::Attributes { #fields ..::invar::kernel::Attributes::NONE }))
+    Ok(
+        quote!(::invar::kernel::expansion::Attributes { #fields ..::invar::kernel::expansion::Attributes::NONE }),
+    )
 }
 
 /// How many threads a Rust constant of any integer type says.
@@ -445,7 +447,7 @@ fn thread_count(size: &Expr) -> TokenStream {
         Expr::Lit(_) => size.to_token_stream(),
         // Of an integer `& !0` changes nothing, and nothing else has it.
         _ => quote_spanned!(source::located(size)=>
-            ::invar::kernel::thread_count(((#size) & !0) as i128)),
+            ::invar::kernel::expansion::thread_count(((#size) & !0) as i128)),
     }
 }
 
@@ -461,7 +463,7 @@ fn declarations(parameters: &[Parameter], types: &mut Types) -> TokenStream {
     let one = |p: &Parameter| {
         let (name, text, place) = (&p.name, p.name.to_string(), source::place(&p.name));
         if matches!(p.kind, Kind::Sampler(_)) {
-            return quote!(let #name = ::invar::kernel::sampler(#text, #place););
+            return quote!(let #name = ::invar::kernel::expansion::sampler(#text, #place););
         }
         let (make, ty) = match &p.kind {
             Kind::Slice(ty) => ("slice", ty),
@@ -474,7 +476,7 @@ fn declarations(parameters: &[Parameter], types: &mut Types) -> TokenStream {
         let (make, here) = (format_ident!("{make}"), source::own(ty));
         let (mutable, ty) = (p.mutable.then(|| quote!(mut)), types.looked_up(ty));
         quote_spanned!(here=>
-            let #mutable #name = ::invar::kernel::#make::<#ty>(#text, #place);)
+            let #mutable #name = ::invar::kernel::expansion::#make::<#ty>(#text, #place);)
     };
     parameters.iter().map(one).collect()
 }
@@ -543,8 +545,9 @@ fn host_side(
                 let copy = format_ident!("{name}_lent", span = Span::mixed_site());
                 side.launched
                     .extend(quote!(<::invar::Arg as ::core::convert::From<_>>::from(&*#name),));
-                side.lent
-                    .extend(quote!(let #copy = ::invar::kernel::lend_texture(&#device, #name)?;));
+                side.lent.extend(
+                    quote!(let #copy = ::invar::kernel::expansion::lend_texture(&#device, #name)?;),
+                );
                 side.checked
                     .extend(quote!(<::invar::Arg as ::core::convert::From<_>>::from(&#copy),));
                 if matches!(kind, Kind::Texture(texture, _) if texture.written) {
@@ -559,7 +562,7 @@ fn host_side(
                     Kind::Sampler(_) => {
                         quote!(<::invar::Arg as ::core::convert::From<_>>::from(#name),)
                     }
-                    _ => quote_spanned!(here=> ::invar::kernel::value(#used)?,),
+                    _ => quote_spanned!(here=> ::invar::kernel::expansion::value(#used)?,),
                 };
                 side.launched.extend(value.clone());
                 side.checked.extend(value);
@@ -737,7 +740,7 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
         .map_or_else(|| source::located(name), source::own);
     let itself = source::moved_name(name, blamed);
     let ran = quote_spanned!(blamed=>
-        ::invar::kernel::ran(#itself #turbofish::check(#grid, #(#given),*)));
+        ::invar::kernel::expansion::ran(#itself #turbofish::check(#grid, #(#given),*)));
     let types = generics.type_params().map(|p| &p.ident);
     Ok(quote_spanned! {source::located(name)=>
         #errors
@@ -751,7 +754,7 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
         impl #impl_ ::invar::kernel::Kernel for #name #of #where_ {
             const NAME: &'static str = #text;
             #lints
-            const ATTRIBUTES: ::invar::kernel::Attributes = #attributes;
+            const ATTRIBUTES: ::invar::kernel::expansion::Attributes = #attributes;
 
             #lints
             fn define() {
@@ -773,7 +776,7 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
         #vis fn #name #impl_ (
             #grid: impl ::invar::kernel::IntoDispatch,
             #check
-        ) -> ::invar::kernel::KernelThatRanOnTheHost #where_ {
+        ) -> ::invar::kernel::expansion::KernelThatRanOnTheHost #where_ {
             #ran
         }
 
@@ -788,7 +791,7 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
                 #grid: impl ::invar::kernel::IntoDispatch,
                 #launch
             ) -> ::invar::Result<::invar::kernel::Launched> {
-                ::invar::kernel::launch::<Self>(#on, #grid, &[#launched])
+                ::invar::kernel::expansion::launch::<Self>(#on, #grid, &[#launched])
             }
 
             /// Compiles the kernel for a device, for launches that are to cost little.
@@ -821,9 +824,9 @@ fn made_kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream
                 #check
             ) -> ::invar::Result<::invar::kernel::Findings> {
                 ::invar::scope(|#scope| {
-                    let #device = ::invar::kernel::checker::<Self>();
+                    let #device = ::invar::kernel::expansion::checker::<Self>();
                     #lent
-                    let #found = ::invar::kernel::findings::<Self>(&#device, #grid, &[#checked])?;
+                    let #found = ::invar::kernel::expansion::findings::<Self>(&#device, #grid, &[#checked])?;
                     #returned
                     ::core::result::Result::Ok(#found)
                 })
@@ -909,14 +912,16 @@ fn made_device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStr
                 quote_spanned!(here=> impl ::invar::kernel::AsSliceMut<#t>)
             }
             Kind::Constants(_) => quote_spanned!(here=> ::invar::kernel::Constants<#t>),
-            Kind::Threadgroup(_) => quote_spanned!(here=> ::invar::kernel::ThreadgroupArray<#t>),
+            Kind::Threadgroup(_) => {
+                quote_spanned!(here=> ::invar::kernel::ThreadgroupArray<#t>)
+            }
             Kind::Thread(_) => quote_spanned!(here=> ::invar::kernel::ThreadArray<#t>),
             Kind::Texture(texture, _) => texture.of(&t, here),
             Kind::Sampler(_) => {
                 lent.extend(quote_spanned!(here=>
-                    let #name: ::invar::kernel::Sampling = ::std::convert::Into::into(#name);
+                    let #name: ::invar::kernel::expansion::Sampling = ::std::convert::Into::into(#name);
                 ));
-                quote_spanned!(here=> impl ::std::convert::Into<::invar::kernel::Sampling>)
+                quote_spanned!(here=> impl ::std::convert::Into<::invar::kernel::expansion::Sampling>)
             }
             Kind::Value(ty @ Type::Tuple(_)) => in_kernel(ty, &mut types)?,
             Kind::Value(_) => quote_spanned!(here=> ::invar::kernel::Val<#t>),
@@ -944,7 +949,7 @@ fn made_device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStr
         Ok(body) => (None, body),
         Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
     };
-    let entered = entered(&function, &quote!(::invar::kernel::zero()));
+    let entered = entered(&function, &quote!(::invar::kernel::expansion::zero()));
     let lints = lints();
     Ok(quote! {
         #errors

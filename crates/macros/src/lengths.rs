@@ -55,7 +55,7 @@ impl<'a> Lengths<'a> {
     /// What `[i]` of the outermost array gives, as a type of `invar::kernel`.
     pub fn part(&self) -> TokenStream {
         let leaf = looked_up(self.leaf);
-        let spot = quote!(::invar::kernel::Spot<#leaf>);
+        let spot = quote!(::invar::kernel::expansion::Spot<#leaf>);
         (1..self.all.len()).fold(spot, |of, _| quote!(::invar::kernel::Rows<#of>))
     }
 }

@@ -165,12 +165,12 @@ mod tests {
 
     #[test]
     fn paths_to_the_library_are_renamed() {
-        let words = "::invar::kernel::at(x: ::invar::A, { ::invar::Device })"
+        let words = "::invar::kernel::expansion::at(x: ::invar::A, { ::invar::Device })"
             .parse()
             .expect("words");
         let made = renamed(words, "inv").to_string();
         let expected: proc_macro2::TokenStream =
-            "::inv::kernel::at(x: ::inv::A, { ::inv::Device })"
+            "::inv::kernel::expansion::at(x: ::inv::A, { ::inv::Device })"
                 .parse()
                 .expect("words");
         assert_eq!(made, expected.to_string());

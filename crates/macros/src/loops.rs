@@ -188,8 +188,8 @@ impl Body {
             replaced.extend(result.map(|result| (inner.result.as_ref(), result)));
             let values = inner.values(&replaced);
             return match exit.way {
-                Way::Break => words!(::invar::kernel::break_(#place, #values)),
-                Way::Continue => words!(::invar::kernel::continue_(#place, #values)),
+                Way::Break => words!(::invar::kernel::expansion::break_(#place, #values)),
+                Way::Continue => words!(::invar::kernel::expansion::continue_(#place, #values)),
             };
         }
         let known = inner.exits.iter().position(|e| *e == exit);
@@ -198,11 +198,11 @@ impl Body {
             inner.exits.len() - 1
         });
         let number = number as u32 + 1;
-        let number = words!(::invar::kernel::lit(#number, #place));
+        let number = words!(::invar::kernel::expansion::lit(#number, #place));
         replaced.push((inner.exit.as_ref(), &number));
         replaced.extend(result.map(|result| (inner.result.as_ref(), result)));
         let values = inner.values(&replaced);
-        words!(::invar::kernel::break_(#place, #values))
+        words!(::invar::kernel::expansion::break_(#place, #values))
     }
 
     /// What stands around a loop: its variables before, and behind it the ways on.
@@ -218,10 +218,10 @@ impl Body {
         let (exit, result, value) = (&done.exit, &done.result, &done.value);
         let first = value
             .as_ref()
-            .map(|value| words!(let mut #value = ::invar::kernel::zero();));
+            .map(|value| words!(let mut #value = ::invar::kernel::expansion::zero();));
         let before = exit
             .as_ref()
-            .map(|exit| words!(let mut #exit = ::invar::kernel::lit(0u32, #place);));
+            .map(|exit| words!(let mut #exit = ::invar::kernel::expansion::lit(0u32, #place);));
         // A copy of its own: closures of two sides of a branch cannot both change one.
         let copy = result.as_ref().map(|r| words!(let mut #r = #r;));
         let ways: Vec<TokenStream> = done
@@ -232,8 +232,8 @@ impl Body {
                 let value = result.as_ref().map(ToTokens::to_token_stream);
                 let jump = self.jump(place, *way, value.as_ref());
                 words! {
-                    let ((), ()) = ::invar::kernel::if_(
-                        ::invar::kernel::compare::eq((#exit, ::invar::kernel::lit(#number, #place))),
+                    let ((), ()) = ::invar::kernel::expansion::if_(
+                        ::invar::kernel::expansion::compare::eq((#exit, ::invar::kernel::expansion::lit(#number, #place))),
                         #place, &[], (), |()| (#jump, ()), |()| ((), ()),
                     );
                 }
@@ -262,7 +262,7 @@ impl Body {
             nest(&carried, false),
             nest(&carried, true),
         );
-        let made = words!(::invar::kernel::loop_(
+        let made = words!(::invar::kernel::expansion::loop_(
             #place, #texts, #vars, |#pattern| { #body #vars },
         ));
         self.around(entered, place, &made)
@@ -285,7 +285,8 @@ impl Body {
         let condition = self.condition(&while_.cond)?;
         let entered = self.enter(while_.label.as_ref(), &names, &while_.body, |_| {})?;
         let (body, vars) = (&entered.body, nest(&entered.done.carried(), false));
-        let body = words!(::invar::kernel::while_(#condition, #place, #vars); { #body };);
+        let body =
+            words!(::invar::kernel::expansion::while_(#condition, #place, #vars); { #body };);
         Ok(self.looped(&entered, &place, &body))
     }
 
@@ -338,7 +339,7 @@ impl Body {
         };
         let names = self.changed().expr(&Expr::ForLoop(for_.clone())).names();
         let (lower, upper) = (self.expr(start)?, self.expr(end)?);
-        let mut over = words!(::invar::kernel::range(#lower, #upper, || 1));
+        let mut over = words!(::invar::kernel::expansion::range(#lower, #upper, || 1));
         if let syn::RangeLimits::Closed(_) = &range.limits {
             over.extend(words!(.closed()));
         }
@@ -363,7 +364,7 @@ impl Body {
             nest(&carried, true),
         );
         let body = &entered.body;
-        let made = words!(::invar::kernel::for_(
+        let made = words!(::invar::kernel::expansion::for_(
             #over, #place, #text, #texts, #vars,
             |#pat, #pattern| { { #body }; #vars },
         ));
@@ -399,7 +400,7 @@ impl Body {
         let names = self.changed().expr(&Expr::ForLoop(for_.clone())).names();
         let (all, iteration) = (hidden("all"), hidden("iteration"));
         let take = &values.take;
-        let value = words!(::invar::kernel::#take(#all, #iteration));
+        let value = words!(::invar::kernel::expansion::#take(#all, #iteration));
         let here = located(&for_.expr);
         let mut bind = Ok(TokenStream::new());
         let entered = self.enter(for_.label.as_ref(), &names, &for_.body, |body| {
@@ -416,8 +417,8 @@ impl Body {
         let (body, values, count) = (&entered.body, &values.all, &values.count);
         let made = words!({
             let #all = #values;
-            ::invar::kernel::for_(
-                ::invar::kernel::iterations(#count, #place), #place, "", #texts, #vars,
+            ::invar::kernel::expansion::for_(
+                ::invar::kernel::expansion::iterations(#count, #place), #place, "", #texts, #vars,
                 |#iteration, #pattern| { #bind { #body }; #vars },
             )
         });
@@ -459,8 +460,8 @@ impl Body {
         let (value, new) = (self.expr(given)?, hidden_at("given", given));
         let values = self.loops[target].values(&[(Some(&carrier), &new.to_token_stream())]);
         Ok(words!({
-            let #new = ::invar::kernel::alike(#carrier, #value);
-            ::invar::kernel::break_(#place, #values)
+            let #new = ::invar::kernel::expansion::alike(#carrier, #value);
+            ::invar::kernel::expansion::break_(#place, #values)
         }))
     }
 
@@ -491,17 +492,17 @@ impl Body {
         self.loops.pop();
         let (mut body, place) = (body?, place(block));
         if block_leaves(block) {
-            body.extend(words!(; ::invar::kernel::never()));
+            body.extend(words!(; ::invar::kernel::expansion::never()));
         }
         let ty = self.output.as_ref().map(|ty| words!(: #ty));
         let vars = nest(std::slice::from_ref(&result), false);
         let given = nest(std::slice::from_ref(&value), false);
         Ok(words! {
-            let #result #ty = ::invar::kernel::zero();
-            let #vars = ::invar::kernel::loop_(
+            let #result #ty = ::invar::kernel::expansion::zero();
+            let #vars = ::invar::kernel::expansion::loop_(
                 #place, &[""], #vars, |#vars| {
-                    let #value = ::invar::kernel::alike(#result, { #body });
-                    ::invar::kernel::break_(#place, #given);
+                    let #value = ::invar::kernel::expansion::alike(#result, { #body });
+                    ::invar::kernel::expansion::break_(#place, #given);
                     #vars
                 },
             );
@@ -523,7 +524,7 @@ impl Body {
         let jump = self.jump(&place, exit, Some(&given.to_token_stream()));
         let result = hidden("_result");
         Ok(words!({
-            let #given = ::invar::kernel::alike(#result, #value);
+            let #given = ::invar::kernel::expansion::alike(#result, #value);
             #jump
         }))
     }

@@ -29,7 +29,7 @@ pub fn is_place(expr: &Expr) -> bool {
 pub fn table(path: &syn::ExprPath) -> TokenStream {
     let (text, place) = (path.path.segments.last(), place(path));
     let text = text.map(|s| s.ident.to_string());
-    quote_spanned!(located(path)=> ::invar::kernel::constant_table(#text, #path, #place))
+    quote_spanned!(located(path)=> ::invar::kernel::expansion::constant_table(#text, #path, #place))
 }
 
 /// The name of a field in memory.
@@ -88,7 +88,7 @@ impl Part<'_> {
         match self.step {
             Step::Field(Member::Named(name)) => words!(#whole.#name()),
             Step::Field(Member::Unnamed(number)) => words!(#whole.#number),
-            Step::Index(_) => words!(::invar::kernel::part(#whole, #index)),
+            Step::Index(_) => words!(::invar::kernel::expansion::part(#whole, #index)),
         }
     }
 
@@ -100,7 +100,9 @@ impl Part<'_> {
                 let set = format_ident!("set_{}", name.unraw(), span = name.span());
                 words!(#whole.#set(#value);)
             }
-            Step::Index(_) => words!(::invar::kernel::set_part(&mut #whole, #index, #value);),
+            Step::Index(_) => {
+                words!(::invar::kernel::expansion::set_part(&mut #whole, #index, #value);)
+            }
         }
     }
 }
@@ -128,7 +130,9 @@ impl Body {
                 } else {
                     words!(part)
                 };
-                Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::#part(#base, #at)))
+                Ok(
+                    quote_spanned!(located(&index.expr)=> ::invar::kernel::expansion::#part(#base, #at)),
+                )
             }
             other => refuse(
                 other,
@@ -141,7 +145,7 @@ impl Body {
     pub(crate) fn read(&mut self, expr: &Expr) -> Result<TokenStream> {
         let (spot, place) = (self.place(expr, false)?, place(expr));
         Ok(quote_spanned!(located(expr)=>
-            ::invar::kernel::read(::invar::kernel::at(#place, #spot))))
+            ::invar::kernel::expansion::read(::invar::kernel::expansion::at(#place, #spot))))
     }
 
     /// A part of a value.
@@ -215,13 +219,13 @@ impl Body {
         if self.is_memory(target) {
             let (spot, to) = (self.place(target, true)?, hidden("to"));
             return Ok(words!({
-                let #to = ::invar::kernel::at(#place, #spot);
-                ::invar::kernel::write(#to, #new);
+                let #to = ::invar::kernel::expansion::at(#place, #spot);
+                ::invar::kernel::expansion::write(#to, #new);
             }));
         }
         let set = self.set(target, |last, whole| {
             let write = last.write(whole, new);
-            words!(let #new = ::invar::kernel::at(#place, #new); #write)
+            words!(let #new = ::invar::kernel::expansion::at(#place, #new); #write)
         })?;
         Ok(words!({ #set }))
     }
@@ -232,8 +236,7 @@ impl Body {
         if let Some(name) = variable(&binary.left) {
             let value = self.right_of(op, &binary.right)?;
             let place = place(binary);
-            let value =
-                quote_spanned!(located(&binary.right)=> ::invar::kernel::at(#place, #value));
+            let value = quote_spanned!(located(&binary.right)=> ::invar::kernel::expansion::at(#place, #value));
             if self.changed().expr(&binary.right).names().contains(name) {
                 let new = hidden_at("new", &binary.right);
                 return Ok(words!({ let #new = #value; #name #op #new; }));
@@ -255,17 +258,17 @@ impl Body {
             let target = self.place(&binary.left, true)?;
             return Ok(words!({
                 let #new = #value;
-                let #to = ::invar::kernel::at(#place, #target);
-                let mut #old = ::invar::kernel::read(#to);
+                let #to = ::invar::kernel::expansion::at(#place, #target);
+                let mut #old = ::invar::kernel::expansion::read(#to);
                 #old #op #new;
-                ::invar::kernel::write(#to, #old);
+                ::invar::kernel::expansion::write(#to, #old);
             }));
         }
         let set = self.set(&binary.left, |last, whole| {
             let (now, write) = (last.read(whole), last.write(whole, &old));
             words! {
                 let mut #old = #now;
-                #old #op ::invar::kernel::at(#place, #new);
+                #old #op ::invar::kernel::expansion::at(#place, #new);
                 #write
             }
         })?;
@@ -325,7 +328,7 @@ impl Body {
             .collect::<Result<_>>()?;
         let place = place(array);
         Ok(quote_spanned!(located(array)=>
-            ::invar::kernel::vector(::invar::kernel::at(#place, [#(#parts),*]))))
+            ::invar::kernel::expansion::vector(::invar::kernel::expansion::at(#place, [#(#parts),*]))))
     }
 
     /// `[x; 4]`.
@@ -351,7 +354,7 @@ impl Body {
         let (part, length) = (part(self, &repeat.expr)?, &repeat.len);
         let place = place(repeat);
         Ok(quote_spanned!(located(repeat)=>
-            ::invar::kernel::splat::<_, { #length }>(::invar::kernel::at(#place, #part))))
+            ::invar::kernel::expansion::splat::<_, { #length }>(::invar::kernel::expansion::at(#place, #part))))
     }
 
     /// The value of a struct's field: an array there has any length.
@@ -397,14 +400,14 @@ impl Body {
         let names = fields.iter().map(|(name, ..)| name);
         let given = fields.iter().map(|(name, value, here)| {
             let text = name.to_string();
-            let read = words!(::invar::kernel::reader::<#ty, _>(|s| s.#name()));
-            quote_spanned!(*here=> ::invar::kernel::field(#text, #read, #value))
+            let read = words!(::invar::kernel::expansion::reader::<#ty, _>(|s| s.#name()));
+            quote_spanned!(*here=> ::invar::kernel::expansion::field(#text, #read, #value))
         });
         // The pattern has rustc say which field is missing.
         let complete = quote_spanned!(path.span()=> let _ = |#path { #(#names: _),* }: #path| (););
         Ok(words!({
             #complete
-            ::invar::kernel::structure::<#ty>(&[#(#given),*])
+            ::invar::kernel::expansion::structure::<#ty>(&[#(#given),*])
         }))
     }
 }

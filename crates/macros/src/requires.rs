@@ -103,9 +103,9 @@ impl ToTokens for Requirement<'_> {
         let given = self.given.iter().map(|(name, path)| {
             let (here, at) = (located(path), source::place(path));
             quote_spanned!(here=>
-                (#name, ::invar::kernel::Requirable::given(::invar::kernel::at(#at, #path))))
+                (#name, ::invar::kernel::expansion::Requirable::given(::invar::kernel::expansion::at(#at, #path))))
         });
-        tokens.extend(quote!(::invar::kernel::requires(#text, &[#(#given),*], #place);));
+        tokens.extend(quote!(::invar::kernel::expansion::requires(#text, &[#(#given),*], #place);));
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn number<T: Number>(value: f64) -> Val<T> {
 }
 
 /// Where the words stand that a method is for.
-pub(super) fn here() -> super::Place4 {
+pub(super) fn here() -> super::define::Place4 {
     with(|k| {
         let span = k.builder.span();
         let (start, end) = (span.start, span.end);

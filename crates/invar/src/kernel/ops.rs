@@ -234,7 +234,7 @@ impl Position {
     }
 }
 
-impl super::ComponentsOf<3> for Position {
+impl super::memory::ComponentsOf<3> for Position {
     type Whole = Position;
 
     fn whole(self) -> Position {
