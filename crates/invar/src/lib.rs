@@ -43,7 +43,11 @@ pub use invar_runtime::{
     Feature, Grid, PixelFormat, Program, Queue, Sampler, Submission, Texture, TextureShape,
     Timestamps, bf16, cache_refusal, f16, finish, on_print, scope,
 };
-pub use invar_wgsl as wgsl;
+
+/// Compute shaders in WGSL as kernels.
+pub mod wgsl {
+    pub use invar_wgsl::{Entry, Kernels, Resource, Shader, directives, entries, read};
+}
 
 /// What may fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

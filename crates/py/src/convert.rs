@@ -32,7 +32,7 @@ pub fn is_shader(module: &Module) -> bool {
 /// A text about a module: in other languages names have no sign before them, and a shader has its own words.
 pub fn named(module: &Module, text: String) -> String {
     let text = match is_shader(module) {
-        true => invar::wgsl::launches_in_wgsl(&text),
+        true => invar_wgsl::launches_in_wgsl(&text),
         false => text,
     };
     let is_foreign = |name: &str| name.ends_with(".wgsl") || name.ends_with(".metal");
@@ -49,11 +49,11 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     let (is_shader, is_metal) = (is_of(".wgsl"), is_of(".metal"));
     for diagnostic in &mut all {
         if is_shader {
-            let advice = |help: &str| options_in_python(&invar::wgsl::in_wgsl(help));
-            invar::wgsl::told(diagnostic, invar::wgsl::words_of_wgsl, advice);
+            let advice = |help: &str| options_in_python(&invar_wgsl::in_wgsl(help));
+            invar_wgsl::told(diagnostic, invar_wgsl::words_of_wgsl, advice);
         } else if is_metal {
             let advice = |help: &str| options_in_python(&invar_msl::in_metal(help));
-            invar::wgsl::told(diagnostic, str::to_string, advice);
+            invar_wgsl::told(diagnostic, str::to_string, advice);
         } else if let Some(help) = &mut diagnostic.help {
             *help = in_python(help);
         }

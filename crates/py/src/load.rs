@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use invar::wgsl;
 use invar_ir::{Diagnostics, ElementType, ParamKind, Source, StructDef};
 use invar_msl as msl;
+use invar_wgsl as wgsl;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 

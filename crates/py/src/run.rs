@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use invar::Error;
 use invar::emit::{self, AsyncCopies, Matrices, Target, emit};
-use invar::wgsl::Written;
 use invar_interp::{Arg, CheckOptions, Observer, Options, Verdict, check_observed};
 use invar_ir::{Const, ConstantKey, Diagnostics, Rule, Verified};
 use invar_runtime::leavable;
+use invar_wgsl::Written;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
