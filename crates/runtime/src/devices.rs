@@ -13,6 +13,8 @@ static KINDS: &[&dyn Kind] = &[
     &crate::checked::Reference,
     #[cfg(feature = "gpu")]
     &crate::gpu::Gpus,
+    #[cfg(test)]
+    &crate::null::Nulls,
 ];
 
 /// Refuses values of the environment that say nothing, as every device does where it compiles a kernel: for programs

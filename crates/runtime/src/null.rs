@@ -1,17 +1,52 @@
-//! A device that runs nothing: what a new device needs, and no more.
+//! A device that runs nothing: what a new device needs beside its row in `devices.rs`, and no more.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use invar_interp::{Dispatch, Grid};
 use invar_ir::{Rule, text, verify};
 
 use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
+use crate::device::Kind;
 use crate::task::{self, JobSlot, Task};
 use crate::{Arg, Buffer, Capabilities, Device, Error};
 
 /// Threadgroups that were run, of all dispatches.
 type Count = Arc<AtomicU64>;
+
+/// The count of the one device of this kind.
+static COUNT: LazyLock<Count> = LazyLock::new(Count::default);
+
+/// The one device that only counts.
+pub(crate) struct Nulls;
+
+impl Kind for Nulls {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    /// None: it computes nothing, so it is for who asks for it by name.
+    fn all(&self) -> Vec<Device> {
+        Vec::new()
+    }
+
+    fn named(&self, name: &str) -> Option<Result<Device, Error>> {
+        static DEVICE: LazyLock<Device> = LazyLock::new(|| {
+            Device::of(Null {
+                capabilities: Capabilities {
+                    name: "null".to_string(),
+                    ..Device::checked().capabilities().clone()
+                },
+                count: COUNT.clone(),
+            })
+        });
+        (name == self.name()).then(|| Ok(DEVICE.clone()))
+    }
+
+    fn listed(&self) -> Result<Vec<String>, &'static str> {
+        Ok(vec!["`null`".to_string()])
+    }
+}
 
 /// Counts the threadgroups that it is given.
 struct Null {
@@ -71,15 +106,10 @@ impl task::Job for Job {
 }
 
 #[test]
-fn a_device_is_one_file() {
-    let count = Count::default();
-    let device = Device::of(Null {
-        capabilities: Capabilities {
-            name: "null".to_string(),
-            ..Device::checked().capabilities().clone()
-        },
-        count: count.clone(),
-    });
+fn a_device_is_one_file_and_one_row() {
+    let device = Device::named("null").expect("a device");
+    let error = Device::named("nul").expect_err("none of that name");
+    assert!(error.to_string().contains("`null`"), "{error}");
     let source = "kernel @k(%x: device read_write u32) {}\nkernel @refused() {}";
     let module = verify(text::parse("k.inv", source).expect("parsed")).expect("verified");
     assert!(device.compile(&module, "refused").is_err());
@@ -95,7 +125,7 @@ fn a_device_is_one_file() {
     for n in [7, 0, 900] {
         queue.run(&program, groups(n), &args).expect("it runs");
     }
-    assert_eq!(count.load(Ordering::Relaxed), 907);
+    assert_eq!(COUNT.load(Ordering::Relaxed), 907);
     assert_eq!(x.read().expect("read"), [1, 2]);
     queue
         .run(&program, groups(93), &args)
