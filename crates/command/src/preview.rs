@@ -4,7 +4,7 @@ use invar_interp::Arg;
 use invar_ir::memory_layout::Layouts;
 use invar_ir::texture::stored;
 use invar_ir::{Access, Const, ElementType, Kernel, Module, ParamKind, Scalar};
-use invar_wgsl::{Declared, Entry};
+use invar_wgsl::{Declared, Entry, is_padding};
 
 use crate::declared::of_param;
 
@@ -159,7 +159,6 @@ impl Elements<'_> {
             }
             ElementType::Struct(id) => {
                 let def = self.module.structs.get(id.0 as usize)?;
-                let is_padding = |name: &str| name == "pad" || name.starts_with("pad.");
                 let mut fields = (0u32..).zip(&def.fields);
                 // A vector of 3 of a shader in the place of 4: no author has such a name.
                 if def.name.starts_with("vec3.") {

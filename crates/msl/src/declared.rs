@@ -113,7 +113,7 @@ impl Structs {
     /// A vector of 3 in the place of 4, as a shader has it.
     fn of_three(&mut self, scalar: Scalar) -> ElementType {
         let vector = ElementType::Value(Type::Vector(scalar, 3));
-        let fields = vec![("v".into(), vector), ("pad".into(), scalar.into())];
+        let fields = vec![("v".into(), vector), ("pad.w".into(), scalar.into())];
         self.declare(&format!("vec3.{scalar}"), fields)
     }
 

@@ -1,7 +1,7 @@
 //! The types that a source gives the elements of what the host fills, where a kernel accesses parts of them: which
 //! data stands for them, in commands and in other languages alike. Absent: reading data.
 
-use invar_ir::{Diagnostic, ElementType, Module, ParamKind, Scalar, StructDef};
+use invar_ir::{Const, Diagnostic, ElementType, Module, ParamKind, Scalar, StructDef};
 
 use crate::Entry;
 
@@ -84,7 +84,14 @@ impl Declared {
         for part in parts {
             let number = part.split_once("]`");
             match number.and_then(|(n, rest)| Some((n.parse().ok()?, rest))) {
-                Some((number, rest)) => out += &format!("`{}`{rest}", way(number)),
+                Some((number, rest)) => {
+                    let rest = self.values(
+                        rest,
+                        u64::saturating_mul(number, own_bytes) % whole,
+                        own_bytes,
+                    );
+                    out += &format!("`{}`{rest}", way(number));
+                }
                 None => out += &format!("{quoted}{part}"),
             }
         }
@@ -102,6 +109,35 @@ impl Declared {
             ))
         });
         found.unwrap_or(out)
+    }
+
+    /// What two schedules left at a byte of an element, ` is 5 with seed 0 and 7 with seed 1`, as numbers of the type that
+    /// the source has there: the kernel may access another of as many bits.
+    fn values(&self, text: &str, byte: u64, own_bytes: u64) -> String {
+        let places = self.element.locations(&self.structs);
+        let is_there =
+            |(at, scalar): &&(u64, Scalar)| *at == byte && scalar.size_bytes() == own_bytes;
+        let told = places.iter().find(is_there).and_then(|(_, scalar)| {
+            let (first, rest) = text.strip_prefix(" is ")?.split_once(" with seed ")?;
+            let (seed, rest) = rest.split_once(" and ")?;
+            let (now, rest) = rest.split_once(" with seed ")?;
+            // What the kernel has as a float is told as one.
+            let value = |text: &str| {
+                let bits = text.parse().ok()?;
+                Some(
+                    Const {
+                        scalar: *scalar,
+                        bits,
+                    }
+                    .to_string(),
+                )
+            };
+            let (first, now) = (value(first)?, value(now)?);
+            Some(format!(
+                " is {first} with seed {seed} and {now} with seed {rest}"
+            ))
+        });
+        told.unwrap_or_else(|| text.to_string())
     }
 }
 
@@ -195,7 +231,7 @@ fn put_way(element: &ElementType, structs: &[StructDef], byte: u64, out: &mut St
                 if (at..at + extent.size_bytes).contains(&byte) {
                     // What no author wrote has no name.
                     match is_padding(name) || is_of_three {
-                        true if is_of_three && &**name == "pad" => *out += ".w",
+                        true if is_of_three && is_padding(name) => *out += ".w",
                         true if !is_of_three => return,
                         _ if is_of_three || name.starts_with("base.") => {}
                         _named => *out += &format!(".{name}"),
@@ -261,10 +297,9 @@ fn put_slots(element: &ElementType, structs: &[StructDef], at: &mut usize, out: 
             }
         }
         ElementType::Struct(id) => {
-            let is_of_three = is_of_three(element, structs);
             let def = structs.get(id.0 as usize);
             for (name, inner) in def.map_or(&[][..], |def| &def.fields[..]) {
-                match is_padding(name) || is_of_three && &**name == "pad" {
+                match is_padding(name) {
                     true => *at += scalars(inner, structs),
                     false => put_slots(inner, structs, at, out),
                 }
@@ -278,6 +313,34 @@ mod tests {
     use invar_ir::{Span, StructId};
 
     use super::*;
+
+    #[test]
+    fn what_schedules_leave_is_told_in_the_types_of_the_source() {
+        let pair = Declared {
+            element: ElementType::Struct(StructId(0)),
+            structs: vec![StructDef {
+                name: "Pair".into(),
+                fields: vec![
+                    ("key".into(), Scalar::F32.into()),
+                    ("value".into(), Scalar::I32.into()),
+                ],
+                span: Span::NONE,
+            }],
+        };
+        let told = |text| pair.named(text, "d", 4);
+        assert_eq!(
+            told("`d[4]` is 1065353216 with seed 0 and 1073741824 with seed 3"),
+            "`d[2].key` is 1.0 with seed 0 and 2.0 with seed 3"
+        );
+        assert_eq!(
+            told("`d[5]` is 4294967295 with seed 0 and 7 with seed 1"),
+            "`d[2].value` is -1 with seed 0 and 7 with seed 1"
+        );
+        // As the kernel has it.
+        let same = "`d[2].key` is 1.5 with seed 0 and 2.0 with seed 1";
+        assert_eq!(told("`d[4]` is 1.5 with seed 0 and 2.0 with seed 1"), same);
+        assert_eq!(told("`d[4]` is read"), "`d[2].key` is read");
+    }
 
     #[test]
     fn what_counts_is_numbers_of_one_scalar_or_whole_elements() {

@@ -94,7 +94,7 @@ impl Translator<'_> {
         };
         let fields = vec![
             ("v".into(), ElementType::Value(Type::Vector(of, 3))),
-            ("pad".into(), of.into()),
+            ("pad.w".into(), of.into()),
         ];
         let name = format!("vec3.{of}");
         Ok(ElementType::Struct(self.declare(&name, fields)))
@@ -143,11 +143,8 @@ impl Translator<'_> {
             };
             let mut pad = |ty| {
                 let name = loop {
-                    let name = match pads {
-                        0 => "pad".to_string(),
-                        n => format!("pad.{n}"),
-                    };
                     pads += 1;
+                    let name = format!("pad.{pads}");
                     if !members.iter().any(|m| m.name.as_deref() == Some(&name)) {
                         break name;
                     }
