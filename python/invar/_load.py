@@ -227,6 +227,10 @@ class Written:
         writes = step.flags & _arguments._WRITEABLE
         of_numbers = isinstance(x, (list, tuple)) and not any(hasattr(i, "__len__") for i in x)
         if _is_plain(x):
+            # One vector by reference.
+            is_vector = length == 1 and of_numbers and step.shape == (len(x),)
+            if is_vector and not writes and self._unit is None:
+                return [x]
             if writes or of_numbers and self._unit is None:
                 return x
             is_one = length == 1 and isinstance(x, (list, tuple)) and not of_numbers and len(x) > 1
@@ -442,7 +446,7 @@ def _element(holds, structs):
 
 def _padding(name):
     """Whether a field may be one that fills a gap."""
-    return name == "pad" or name.startswith("pad.")
+    return name.startswith("pad.")
 
 
 def _scalars(dtype, name="", start=0, padding=False):

@@ -32,15 +32,16 @@ def load(
     file: str | os.PathLike[str],
     *,
     text: str | None = None,
-    constants: Mapping[str | int, float | bool] | None = None,
+    constants: Mapping[str | int, float | bool | Iterable[float | bool]] | None = None,
     includes: Iterable[str | os.PathLike[str]] = (),
     defines: Mapping[str, Any] | None = None,
 ) -> Library:
     """The kernels of a Metal source: ``iv.metal.load("k.metal")["name"]``.
 
     With ``text`` that is what the source holds, and ``file`` what reports call it. ``constants`` are the
-    values of function constants, by name or number; ``includes`` are folders of files that it includes, and
-    ``defines`` macros. A kernel is compiled when it is asked for, and nothing else of the file.
+    values of function constants, by name or number, a list for one of a vector's type; ``includes`` are
+    folders of files that it includes, and ``defines`` macros. A kernel is compiled when it is asked for, and
+    nothing else of the file.
     """
     path = pathlib.Path(file)
     text = _text(path) if text is None else text
@@ -55,7 +56,11 @@ def _number(name, value):
         return str(bool(value)).lower()
     if isinstance(value, (int, float, np.generic)):
         return repr(value.item() if isinstance(value, np.generic) else value)
-    raise ArgumentError(f"the function constant {name!r} is {value!r}: give it a number, True or False")
+    if isinstance(value, (list, tuple)) or isinstance(value, np.ndarray) and value.ndim == 1:
+        return f"[{', '.join(_number(name, one) for one in value)}]"
+    raise ArgumentError(
+        f"the function constant {name!r} is {value!r}: give it a number, True or False, or a list of them"
+    )
 
 
 @entries

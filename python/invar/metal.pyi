@@ -11,7 +11,7 @@ def load(
     file: str | os.PathLike[str],
     *,
     text: str | None = None,
-    constants: Mapping[str | int, float | bool] | None = None,
+    constants: Mapping[str | int, float | bool | Iterable[float | bool]] | None = None,
     includes: Iterable[str | os.PathLike[str]] = (),
     defines: Mapping[str, Any] | None = None,
 ) -> Library: ...

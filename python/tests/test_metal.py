@@ -65,6 +65,25 @@ def test_function_constants_have_values_by_name_or_number(library):
         iv.metal.load("things.metal", text=SOURCE, constants={"other": 5})["times"]
 
 
+def test_vectors_by_reference_and_in_constants_are_lists_of_numbers():
+    source = """
+        constant float3 weights [[function_constant(0)]];
+        kernel void k(device float * y [[buffer(0)]], constant uint2 & size [[buffer(1)]],
+                      uint i [[thread_position_in_grid]]) {
+            y[i] = weights.x * size.x + weights.y * size.y + weights.z * i;
+        }"""
+    for weights in ([1, 10, 100], (1, 10, 100), np.array([1, 10, 100], np.float32)):
+        kernel = iv.metal.load("k.metal", text=source, constants={"weights": weights})["k"]
+        for size in ((6, 7), [6, 7], [[6, 7]], np.array([6, 7], np.uint32)):
+            y = np.zeros(2, np.float32)
+            kernel[2, 2](y, size)
+            assert y.tolist() == [76, 176], (weights, size)
+    with pytest.raises(iv.ArgumentError, match="element 0 of argument `size`"):
+        kernel[2, 2](y, (6, 7, 8))
+    with pytest.raises(iv.ArgumentError, match="or a list of them"):
+        iv.metal.load("k.metal", text=source, constants={"weights": [1, "x", 2]})
+
+
 def test_a_check_names_the_lines_of_the_source(library):
     with pytest.raises(iv.CheckError) as caught:
         iv.check(library["shift"], grid=32, threadgroup=32)(np.zeros(32, np.float32), 32)
