@@ -14,3 +14,24 @@ kernel void table(device const half * x [[buffer(0)]], device float * y [[buffer
 }
 // run: @table(x = [1, 2, 3, 257], y = zeros(4)) grid(4) threadgroup(4)
 //   -> y == [4, 10.5, 24, 768.5]
+
+// Vectors made of vectors, conversions and matrices outside of functions.
+constant float4 joined = float4(float3(1, 2, 3), 4);
+constant float4 parted = float4(1, float2(2, 3), 4);
+constant float2 converted[2] = {float2(int2(3, 4)), float2(half2(5, 6))};
+constant packed_float3 packed_rows[2] = {packed_float3(1, 2, 3), float3(4)};
+constant float2x2 numbers = float2x2(1, 2, 3, 4);
+constant float2x2 columns = float2x2(float2(1, 2), float2(3, 4));
+constant half3x3 diagonal = half3x3(5.0h);
+constant float2x2 several[2] = {float2x2(1, 2, 3, 4), float2x2(5, 6, 7, 8)};
+
+kernel void outside_of_functions(device float * y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    y[0] = joined.z * 10 + joined.w;
+    y[1] = parted.y * 10 + parted.z;
+    y[2] = converted[0].y * 10 + converted[i + 1].x;
+    y[3] = packed_rows[i].y * 10 + packed_rows[i + 1].z;
+    y[4] = numbers[1][0] * 10 + columns[0][1];
+    y[5] = diagonal[2][2] * 10 + diagonal[1][0];
+    y[6] = several[i + 1][1][0];
+}
+// run: @outside_of_functions(y = zeros(7)) grid(1) threadgroup(1) -> y == [34, 23, 45, 24, 32, 50, 7]

@@ -98,6 +98,15 @@ const FLAGS: &[&str] = &[
     "-fno-threadsafe-statics",
     "-ftrivial-auto-var-init=zero",
     "-Wno-everything",
+    // Integers of 64 bits are `long` and `ulong` by every name, as Metal has them.
+    "-D__INT64_TYPE__=long int",
+    "-D__UINT64_TYPE__=long unsigned int",
+    "-D__INTMAX_TYPE__=long int",
+    "-D__UINTMAX_TYPE__=long unsigned int",
+    "-D__INT64_C_SUFFIX__=L",
+    "-D__UINT64_C_SUFFIX__=UL",
+    "-D__INTMAX_C_SUFFIX__=L",
+    "-D__UINTMAX_C_SUFFIX__=UL",
     // What has no value in C++: LLVM would leave out what is made of it.
     // A warning, since an array of one stands for one of any length.
     "-Warray-bounds",

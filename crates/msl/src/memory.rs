@@ -195,7 +195,8 @@ impl Translator<'_> {
                 // Numbers are those of buffers.
                 index: None,
                 length: None,
-                declared: as_written(param.debug.as_ref(), scalar),
+                declared: as_written(param.debug.as_ref(), scalar)
+                    .or_else(|| in_bytes(param.debug.as_ref(), scalar)),
             });
             let what = What::Granules(memory);
             self.memory.insert(
@@ -590,6 +591,20 @@ impl Translator<'_> {
         }
         structs.push(def);
         Ok(ElementType::Struct(StructId(structs.len() as u32 - 1)))
+    }
+}
+
+/// Bytes, where a parameter leads to them and the kernel accesses more at a time: a host gives the length of threadgroup
+/// memory in bytes.
+fn in_bytes(debug: Option<&DebugType>, scalar: Scalar) -> Option<Declared> {
+    match debug {
+        Some(DebugType::Pointer(of)) if size(of) <= 1 && scalar.size_bytes() > 1 => {
+            Some(Declared {
+                element: Scalar::U8.into(),
+                structs: Vec::new(),
+            })
+        }
+        _ => None,
     }
 }
 

@@ -97,15 +97,15 @@ pub(crate) fn is_unknown(global: &Global) -> bool {
 
 /// The first instruction that reads such a variable for something, and which.
 pub(crate) fn unknown(f: &Function, objects: &Objects) -> Option<(usize, usize)> {
-    let loads = (0..f.insts.len()).filter(|inst| objects.is_needed(*inst));
-    let mut reads =
-        loads.filter_map(
-            |inst| match (&f.insts[inst].kind, &f.insts[inst].operands[..]) {
-                (Kind::Load, [Operand::Global(number, _), ..]) => Some((inst, *number)),
-                _other => None,
-            },
-        );
-    reads.find(|(_, number)| is_unknown(&f.globals[*number]))
+    let globals = (0..f.globals.len()).filter(|number| is_unknown(&f.globals[*number]));
+    let reads = globals.flat_map(|number| {
+        let accesses = objects.accesses.get(&Root::Global(number));
+        let accesses = accesses.into_iter().flatten().filter(|a| a.reads);
+        accesses.map(move |access| (access.inst, number))
+    });
+    reads
+        .filter(|(inst, _)| objects.is_needed(*inst))
+        .min_by_key(|(inst, _)| *inst)
 }
 
 /// Whether a kernel needs the value of such a variable.

@@ -278,6 +278,10 @@ impl Rewriter<'_> {
             "}" if self.scopes.len() > 1 => {
                 self.scopes.pop();
             }
+            "threadgroup" if self.begins_parameter(at) && !self.is_numbered(at) => {
+                let said = "__attribute__((annotate(\"msl.threadgroup\")))";
+                self.t.put(at, said);
+            }
             "threadgroup" if !self.qualifies_method(at) => self.variable(at),
             "=" if self.is(self.t.next(at), "default") => {
                 if let Some(end) = self.defaulted(at) {
@@ -291,7 +295,7 @@ impl Rewriter<'_> {
             }
             "." | "->" => self.components(at),
             // clang has no conversion between the two floats of 16 bits.
-            "static_cast" => self.t.put(at, "metal::invar_static_cast"),
+            "static_cast" => self.t.put(at, "::metal::invar_static_cast"),
             _ if is_number(word) => self.number(at),
             _other => {}
         }
@@ -526,6 +530,17 @@ impl Rewriter<'_> {
         }
         let last = self.t.word(self.t.previous(end));
         is_address && last.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    }
+
+    /// Whether the attributes of a parameter give threadgroup memory its number.
+    fn is_numbered(&self, at: usize) -> bool {
+        let ends = |at: &usize| matches!(self.t.word(*at), "," | ")" | "{" | ";");
+        let open = (at..self.t.len()).find(|at| self.is(*at, "[[") || ends(at));
+        let Some(open) = open.filter(|at| self.is(*at, "[[")) else {
+            return false;
+        };
+        let words = open..self.t.closing(open);
+        words.into_iter().any(|at| self.is(at, "threadgroup"))
     }
 
     /// A function constant, whose attribute is from `open` to `close`: its value, or a variable that nobody
@@ -906,6 +921,8 @@ impl Rewriter<'_> {
             return;
         }
         let (mut end, mut depth, mut found) = (self.t.next(at), 0, false);
+        // A list of arguments of a template is none of declarators.
+        let is_argument = self.is(before, "<");
         while end < self.t.len() {
             match self.t.word(end) {
                 "<" => depth += 1,
@@ -913,8 +930,14 @@ impl Rewriter<'_> {
                 "__attribute__" | "alignas" => {
                     end = self.t.closing(self.t.next(end));
                 }
-                "*" | "&" | "&&" | "[[" | ")" | "," | "(" | "{" if depth <= 0 => break,
-                ";" | "=" | "[" if depth <= 0 => {
+                "{" if depth <= 0 && self.defines(at, end) => end = self.t.closing(end),
+                "*" | "&" | "&&" if depth <= 0 && !is_argument => {
+                    self.declarators(at, end, false);
+                    return;
+                }
+                "," if depth <= 0 && is_argument => break,
+                "*" | "&" | "&&" | "[[" | ")" | "(" | "{" if depth <= 0 => break,
+                ";" | "=" | "[" | "," if depth <= 0 => {
                     found = true;
                     break;
                 }
@@ -925,6 +948,8 @@ impl Rewriter<'_> {
         if !found {
             return;
         }
+        // The name stands before.
+        self.declarators(at, self.t.previous(end), true);
         self.t.put(at, "tg_variable");
         // Threadgroup memory begins as zeros: an initialiser of zeros says nothing more.
         while end < self.t.len() && !self.is(end, ";") {
@@ -937,6 +962,44 @@ impl Rewriter<'_> {
                     self.t.blank(end, stop);
                 }
                 return;
+            }
+            end = self.t.next(end);
+        }
+    }
+
+    /// Whether the braces of a declaration that begins at a word are those of its type.
+    fn defines(&self, at: usize, open: usize) -> bool {
+        let first = self.t.word(self.t.next(at));
+        matches!(first, "struct" | "union" | "class") && {
+            let name = self.t.previous(open);
+            let inside = self.t.next(at);
+            name == inside || self.t.previous(name) == inside
+        }
+    }
+
+    /// Of the declarators of a type in threadgroup memory, from the first on, those that are pointers are variables of
+    /// each thread, and the others lie there: where one follows the other the declaration is parted.
+    fn declarators(&mut self, at: usize, first: usize, is_variable: bool) {
+        let words: Vec<&str> = (self.t.next(at)..first)
+            .filter(|at| !self.t.is_blank(*at))
+            .map(|at| self.t.word(at))
+            .collect();
+        let base = words.join(" ");
+        let (mut is_variable, mut end) = (is_variable, first);
+        while end < self.t.len() {
+            match self.t.word(end) {
+                "(" | "[" | "{" => end = self.t.closing(end),
+                ";" | ")" | "}" => return,
+                "," => {
+                    let next = self.t.word(self.t.next(end));
+                    let lies_there = !matches!(next, "*" | "&" | "&&" | "const" | "(");
+                    if lies_there != is_variable && !base.contains('{') {
+                        let head = if lies_there { "tg_variable " } else { "" };
+                        self.t.put(end, format!("; {head}{base} "));
+                        is_variable = lies_there;
+                    }
+                }
+                _other => {}
             }
             end = self.t.next(end);
         }
@@ -1066,9 +1129,23 @@ mod tests {
         );
         assert_eq!(
             of("f(threadgroup float * x, int y);"),
-            "f(threadgroup float * x, int y);"
+            "f(__attribute__((annotate(\"msl.threadgroup\"))) float * x, int y);"
         );
         assert_eq!(of("threadgroup T<A, 2> x;"), "tg_variable T<A, 2> x;");
+        assert_eq!(of("threadgroup uint a, b;"), "tg_variable uint a, b;");
+        assert_eq!(
+            of("threadgroup uint a, *p = q, b;"),
+            "tg_variable uint a; uint  *p = q; tg_variable uint  b;"
+        );
+        assert_eq!(
+            of("threadgroup uint *p = f(a, b), c[2];"),
+            "threadgroup uint *p = f(a, b); tg_variable uint  c[2];"
+        );
+        assert_eq!(
+            of("threadgroup struct { uint p, q; } b;"),
+            "tg_variable struct { uint p, q; } b;"
+        );
+        assert_eq!(of("S<threadgroup uint, 4> x;"), "S<threadgroup uint, 4> x;");
         assert_eq!(
             of("f(int y, threadgroup float x[4]);"),
             "f(int y, threadgroup float x[4]);"

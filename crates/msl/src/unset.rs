@@ -70,7 +70,12 @@ impl Translator<'_> {
         let mut seen = HashSet::new();
         read.retain(|name| seen.insert(name.clone()));
         let message = match &read[..] {
-            [] => format!("{what}, which has no value before the kernel runs"),
+            [] => {
+                let help = "write its numbers, or make what its initialiser calls `constexpr`";
+                let message = format!("{what}, whose initialiser is no constant expression");
+                return Diagnostic::error(Rule::FunctionConstant, self.k.span(), message)
+                    .help(help);
+            }
             [one] if one == name => format!("{what}, a function constant without a value"),
             _several => format!(
                 "{what}, and these function constants that the kernel reads have no value: {}",

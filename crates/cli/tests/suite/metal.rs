@@ -353,6 +353,48 @@ fn conditions_count_elements_of_the_source() {
     assert!(out.contains("grid.x <= length(r)"), "{out}");
 }
 
+const IN_BYTES: &str = "\
+#include <metal_stdlib>
+using namespace metal;
+struct Item { float pad; int x; };
+kernel void parted(threadgroup uchar *room [[threadgroup(0)]], device Item *y, uint i [[thread_position_in_grid]]) {
+    threadgroup int *ints = (threadgroup int *)(room + 16);
+    threadgroup half *halves = (threadgroup half *)room;
+    if (i < 8) halves[i] = half(i);
+    ints[i] = int(i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i].pad = float(halves[i % 8]);
+    y[i].x = ints[i];
+}
+";
+
+/// A host gives the length of threadgroup memory in bytes; fields that an author calls `pad` are shown.
+#[test]
+fn threadgroup_memory_of_bytes_is_counted_in_bytes() {
+    if !has_clang() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("parted.metal", IN_BYTES);
+    let run = |command: &'static str, status, bytes: &str| {
+        let room = format!("room=length({bytes})");
+        let head = [command, text(&file), "--grid", "16", "--threadgroup", "16"];
+        let args = ["--arg", &room, "--arg", "y=zeros(16)"];
+        let all: Vec<&str> = head.into_iter().chain(args).collect();
+        expect(status, &all)
+    };
+    let (out, _) = run("run", 0, "80");
+    assert!(
+        out.contains("y = [{pad: 0.0, x: 0}, {pad: 1.0, x: 1}, "),
+        "{out}"
+    );
+    let (_, err) = run("check", 1, "76");
+    assert!(
+        err.contains("writes `room[76]`, and `room` has 76 elements"),
+        "{err}"
+    );
+}
+
 const KEYS: &str = "\
 #include <metal_stdlib>
 using namespace metal;

@@ -11,9 +11,9 @@ use inkwell::llvm_sys::core::{
     LLVMDisposeModule, LLVMGetAggregateElement, LLVMGetEnumAttributeKindForName,
     LLVMGetFirstFunction, LLVMGetFirstGlobal, LLVMGetInitializer, LLVMGetInstructionOpcode,
     LLVMGetNamedFunction, LLVMGetNamedGlobal, LLVMGetNextFunction, LLVMGetNextGlobal,
-    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSection, LLVMInstructionEraseFromParent,
-    LLVMIsAFunction, LLVMIsDeclaration, LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith,
-    LLVMSetLinkage,
+    LLVMGetNumArgOperands, LLVMGetNumOperands, LLVMGetOperand, LLVMGetSection,
+    LLVMInstructionEraseFromParent, LLVMIsAFunction, LLVMIsDeclaration, LLVMIsGlobalConstant,
+    LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith, LLVMSetLinkage,
 };
 use inkwell::llvm_sys::debuginfo::LLVMGetSubprogram;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
@@ -375,6 +375,16 @@ impl Module {
                         let (names, operand) = match LLVMGetInstructionOpcode(inst) {
                             LLVMOpcode::LLVMStore => (&mut stored, 1),
                             LLVMOpcode::LLVMLoad => (&mut read, 0),
+                            // What is called may give it its value, unless it is known already.
+                            LLVMOpcode::LLVMCall => {
+                                let operands = 0..LLVMGetNumArgOperands(inst);
+                                let globals =
+                                    operands.filter_map(|n| global_of(LLVMGetOperand(inst, n)));
+                                for global in globals.filter(|g| LLVMIsGlobalConstant(*g) == 0) {
+                                    stored.push(name_of(global));
+                                }
+                                return;
+                            }
                             _other => return,
                         };
                         names.extend(global_of(LLVMGetOperand(inst, operand)).map(|g| name_of(g)));
