@@ -4,7 +4,8 @@
 # --run it also runs on the processor, on the GPU, through wgpu without Invar, and with textures by the WGSL
 # that Invar writes: where the checkers find nothing, results are compared with those of the reference machine. Of Metal sources (.metal) below the folder
 # another table says of one instance of each kernel function whether it is compiled, translated and verified,
-# with function constants of 1; -I and -D are for their includes and macros.
+# with function constants of 1, and with --run whether it comes to its end on the processor; -I and -D are for
+# their includes and macros.
 set -euo pipefail
 start=$(pwd)
 usage='usage: scripts/corpora.sh [--lines] [--run] [-I FOLDER]... [-D MACRO]... DIR'
@@ -12,11 +13,12 @@ usage='usage: scripts/corpora.sh [--lines] [--run] [-I FOLDER]... [-D MACRO]... 
 
 options=(--check)
 metal=()
+run=false
 folder=
 while [ $# -gt 0 ]; do
     case "$1" in
         --lines) options+=("$1"); metal+=("$1"); shift ;;
-        --run) options+=("$1"); shift ;;
+        --run) options+=("$1"); run=true; shift ;;
         -I | -D) [ $# -gt 1 ] || { echo "$usage" >&2; exit 2; }
             case "$1$2" in -I[!/]*) set -- "$1" "$start/$2" "${@:3}" ;; esac
             metal+=("$1" "$2"); shift 2 ;;
@@ -39,7 +41,19 @@ find "$folder" -name '*.wgsl' -type f | sort > "$files"
 
 if [ ${#sources[@]} -gt 0 ]; then
     cargo build -q -p invar-msl --example metal_census
-    target/debug/examples/metal_census ${metal[@]+"${metal[@]}"} "${sources[@]}"
+    census=$(mktemp)
+    trap 'rm -f "$files" "$census"' EXIT
+    lines=(--lines)
+    case " ${metal[*]-} " in *" --lines "*) lines=() ;; esac
+    if $run; then
+        cargo build -q -p invar-lang-cli
+        target/debug/examples/metal_census ${lines[@]+"${lines[@]}"} ${metal[@]+"${metal[@]}"} "${sources[@]}" | tee "$census"
+        places=()
+        for option in ${metal[@]+"${metal[@]}"}; do [ "$option" = --lines ] || places+=("$option"); done
+        python3 scripts/metal_run.py target/debug/invar "$census" ${places[@]+"${places[@]}"}
+    else
+        target/debug/examples/metal_census ${metal[@]+"${metal[@]}"} "${sources[@]}"
+    fi
 fi
 if [ -s "$files" ]; then
     cargo build -q -p invar-lang --example census
