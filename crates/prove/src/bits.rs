@@ -6,10 +6,10 @@
 
 use invar_ir::{Op, Value};
 
-use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::value::Thread;
+use crate::subject::Subject;
+use crate::thread::Thread;
 
 /// Of so many bits of a mask that is a constant each is a number by itself.
 const MOST_OF_A_MASK: usize = 12;

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use invar_ir::{InstKind, Op, Type, Value, Width};
 
-use crate::kernel::{Extent, Site, Subject};
 use crate::shape::Statement;
-use crate::value::{LARGEST_THREADGROUP, range};
+use crate::subject::{Extent, Site, Subject};
+use crate::thread::{LARGEST_THREADGROUP, range};
 
 /// Rows and columns of a simdgroup matrix.
 const MATRIX_SIDE: i128 = 8;

@@ -2,10 +2,10 @@
 
 use invar_ir::Value;
 
-use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::value::{Thread, Val, range};
+use crate::subject::Subject;
+use crate::thread::{Thread, Val, range};
 
 impl Subject<'_> {
     /// The lesser of two numbers, or the greater.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use invar_ir::{AddressSpace, Value};
 
-use crate::shape::{Id, Iterations};
+use crate::shape::{Id, Iteration, Iterations};
 
 /// What is known of the values of an iteration.
 pub type Known = HashMap<Value, i128>;
@@ -28,4 +28,37 @@ pub struct Unrolled {
     pub intervals: RefCell<BySpace>,
     /// What loops give that are in no other, by which of their results it is.
     pub ends: RefCell<HashMap<(Id, usize), Option<i128>>>,
+}
+
+/// Brings the iterations of two accesses of one interval to as few cases as there are.
+pub fn relate(a: &Iterations, b: &Iterations) -> (Iterations, Iterations) {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    let loops: BTreeSet<Id> = a.keys().chain(b.keys()).copied().collect();
+    for l in loops {
+        match (a.get(&l).copied(), b.get(&l).copied()) {
+            // Both in the iteration after: one iteration, as any.
+            (Some(Iteration::Next), Some(Iteration::Next)) => {
+                a.insert(l, Iteration::Same);
+                b.insert(l, Iteration::Same);
+            }
+            (Some(x), Some(y)) => {
+                let lone = |x, y| x == Iteration::Next && y != Iteration::Same;
+                if lone(x, y) || lone(y, x) {
+                    for (iterations, iteration) in [(&mut a, x), (&mut b, y)] {
+                        if iteration == Iteration::Next {
+                            iterations.insert(l, Iteration::Any);
+                        }
+                    }
+                }
+            }
+            (Some(Iteration::Next), None) => {
+                a.insert(l, Iteration::Any);
+            }
+            (None, Some(Iteration::Next)) => {
+                b.insert(l, Iteration::Any);
+            }
+            (Some(_), None) | (None, Some(_)) | (None, None) => {}
+        }
+    }
+    (a, b)
 }

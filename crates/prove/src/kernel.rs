@@ -3,277 +3,25 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use invar_ir::texture::extent_name;
 use invar_ir::{
-    Access, AccessMode, AddressSpace, Dim, ElementType, Elements, InstKind, Kernel, MatrixPlace,
-    Memory, MemoryAccess, Module, Op, Order, ParamKind, Step, Type, Uniformity, Value, Values,
-    Width, analyse, texture::extent_name,
+    AccessMode, AddressSpace, Dim, ElementType, Elements, InstKind, Kernel, MatrixPlace, Memory,
+    MemoryAccess, Module, Op, Order, ParamKind, Step, Type, Value, Width, analyse,
 };
 
-use crate::certificate::{self, Proof};
-use crate::condition::{Condition, Number};
+use crate::condition::Number;
 use crate::held::AllReached;
-use crate::iterations::Unrolled;
+use crate::iterations::{Unrolled, relate};
 use crate::launch::Launch;
-use crate::linear::{Formula, Linear, Problem};
+use crate::linear::{Formula, Linear, Problem, within};
 use crate::query::{Int, Query};
 use crate::shape::{Definition, Id, Iteration, Iterations, Shape};
-use crate::solve::{Answer, Limits, solve_counted};
-use crate::value::{LARGEST_TEXTURE, Slot, Thread, range};
-
-/// What holds of an integer that a loop carries, in every iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Invariant {
-    /// At least what it began with.
-    NotBelow,
-    /// At most what it began with.
-    NotAbove,
-    /// Less than a value that is one for all iterations.
-    Below(Value),
-    /// It is at most this value, with which it is compared: a loop that ends where it is that.
-    AtMost(Value),
-    /// What it began with, and this much more each iteration.
-    Step(i128),
-    /// The same with a value that is one for all iterations.
-    Stride(Value),
-}
-
-/// An access of a kernel, as the prover sees it.
-#[derive(Clone, Debug)]
-pub struct Site<'k> {
-    /// The instruction.
-    pub id: Id,
-    /// To what.
-    pub memory: Memory,
-    /// How.
-    pub mode: AccessMode,
-    /// The first element; of a texel or a sample the first coordinate.
-    pub index: Value,
-    /// How many elements follow it, and how.
-    pub extent: Extent,
-    /// The way into the element.
-    pub path: &'k [Step],
-}
-
-/// A component or column of a value that an instruction takes or replaces by an index, which is out of bounds
-/// like that of an element of an array.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// The instruction.
-    pub id: Id,
-    /// Which.
-    pub index: Value,
-    /// How many the value has.
-    pub count: i128,
-    /// Whether it is taken, not replaced.
-    pub is_taken: bool,
-}
-
-/// An offset in bytes that has to be a multiple (L4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offset {
-    /// The instruction that says so.
-    pub id: Id,
-    /// The offset.
-    pub value: Value,
-    /// Of what, if that is a constant.
-    pub of: Option<i128>,
-}
-
-/// How many elements an access touches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// A place's width.
-    Width(Width),
-    /// As many as a value says.
-    Count(Value),
-    /// 8 rows of 8, so far apart; by lanes that are not specified (O6).
-    Matrix(Value),
-    /// A texel.
-    Texel(Texel),
-    /// Any texels of a texture: a sample. Of an array, those of this element.
-    Sample(Option<Value>),
-    /// Unknown: an async copy.
-    Open,
-}
-
-/// Where a texel is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Texel {
-    /// Its coordinates.
-    pub at: Values,
-    /// Its level, if not the first.
-    pub level: Option<Value>,
-}
-
-/// A way in which an access may be out of bounds.
-#[derive(Clone, Copy, Debug)]
-pub struct Direction {
-    /// The index that says where it is.
-    pub index: Value,
-    /// Among what.
-    pub among: Among,
-}
-
-/// What an index counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Among {
-    /// Elements of the object.
-    Elements,
-    /// Texels in a direction.
-    Texels(Dim),
-    /// Elements of an array of textures.
-    OfArray,
-    /// Samples of a texel.
-    Samples,
-    /// Levels of a texture.
-    Levels,
-    /// So many parts of an array, a vector or a matrix, or faces of a cube.
-    Parts(i128),
-}
-
-/// How two threads that meet are related.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Relation {
-    /// Of one threadgroup.
-    SameGroup,
-    /// Of one simdgroup.
-    SameSimdgroup,
-    /// Of two simdgroups of one threadgroup.
-    OtherSimdgroup,
-    /// Of two threadgroups.
-    OtherGroup,
-}
-
-/// Two accesses that may touch one location without order.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// The first access, by its place in the list, and the iterations of its loops.
-    pub a: (usize, Iterations),
-    /// The second.
-    pub b: (usize, Iterations),
-    /// Whose they are.
-    pub relation: Relation,
-}
-
-/// How a question came out.
-#[derive(Clone, Debug)]
-pub enum Finding {
-    /// It cannot be, if these conditions hold (by their places).
-    Excluded(BTreeSet<usize>),
-    /// It can be in a launch with these numbers, as far as the model goes.
-    Possible(Box<Launch>),
-    /// Not found out.
-    Open,
-}
-
-impl Finding {
-    /// That none of these can be, or the first that may.
-    fn of_all(findings: impl Iterator<Item = Finding>) -> Finding {
-        let mut conditions = BTreeSet::new();
-        for finding in findings {
-            match finding {
-                Finding::Excluded(more) => conditions.extend(more),
-                possible @ (Finding::Possible(_) | Finding::Open) => return possible,
-            }
-        }
-        Finding::Excluded(conditions)
-    }
-}
-
-/// What decides questions.
-#[derive(Debug)]
-pub enum Engine {
-    /// The solver; every proof of it is checked.
-    Solver,
-    /// Proofs that were written down, by the problem's fingerprint.
-    Certificate(HashMap<u128, Proof>),
-}
-
-/// What a loop carries at the beginning of each iteration, by iterations: none where constants do not say in all of
-/// them.
-pub type Table = Vec<Vec<Option<i128>>>;
-
-/// Whether a stride holds under these conditions, and the places of those that it needs.
-pub type Strided = (Vec<Condition>, bool, BTreeSet<usize>);
-
-/// A kernel under proof.
-pub struct Subject<'k> {
-    /// Its module.
-    pub module: &'k Module,
-    /// The kernel.
-    pub kernel: &'k Kernel,
-    /// Its structure.
-    pub shape: Shape<'k>,
-    /// Over which threads its values are the same.
-    pub uniformity: Uniformity,
-    /// Dimensions that it does not ask for: nothing is proved of a grid with more than 1 in them.
-    pub unused: [bool; 3],
-    /// Whether it sees nothing of threadgroups.
-    pub flat: bool,
-    /// Its accesses.
-    pub sites: Vec<Site<'k>>,
-    /// The parts of values that it takes or replaces.
-    pub parts: Vec<Part>,
-    /// What has to be a multiple, once for all of a list of instructions.
-    pub offsets: Vec<Offset>,
-    /// What is assumed of the launch.
-    pub conditions: RefCell<Vec<Condition>>,
-    /// Who decides.
-    pub engine: Engine,
-    /// The proofs of the problems decided so far.
-    pub proofs: RefCell<BTreeMap<u128, Option<Proof>>>,
-    /// The problems of which the proofs are needed.
-    pub needed: RefCell<BTreeSet<u128>>,
-    /// Conditions used by proofs that values do not wrap, of the question at hand.
-    pub used: RefCell<BTreeSet<usize>>,
-    pub(crate) held: RefCell<AllReached>,
-    pub(crate) tables: RefCell<HashMap<Id, Table>>,
-    pub(crate) unrolled: Unrolled,
-    pub(crate) invariants: RefCell<HashMap<(Id, usize), Vec<Invariant>>>,
-    /// Strides that hold under conditions: those, whether it does, and which of them it needs.
-    pub(crate) strides: RefCell<HashMap<(Id, usize), Strided>>,
-    pub(crate) proving_invariant: Cell<bool>,
-    /// Sizes that indices stay below.
-    pub tops: RefCell<BTreeSet<i128>>,
-    /// How many problems were put to the engine.
-    pub asked: Cell<usize>,
-    /// How many pivots those took.
-    pub pivots: Cell<u64>,
-    /// Whether questions get less time: many conditions at once make each step dear.
-    pub hurried: Cell<bool>,
-    /// The problems that the solver decided, if they are to be kept: whether it refuted each.
-    pub decided: RefCell<Option<Vec<(Problem, bool)>>>,
-}
-
-const ASIDE: Limits = Limits {
-    nodes: 120,
-    pivots: 4_000,
+use crate::solve::Answer;
+use crate::subject::{
+    ASIDE, Among, Direction, Engine, Extent, Finding, MAIN, Pair, Part, Relation, Site, Subject,
+    Texel,
 };
-const MAIN: Limits = Limits {
-    nodes: 600,
-    pivots: 20_000,
-};
-
-/// A number that tells problems apart: FNV-1a of 128 bits over their text.
-fn fingerprint(problem: &Problem) -> u128 {
-    struct Hash(u128);
-    impl std::fmt::Write for Hash {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            for byte in text.bytes() {
-                self.0 ^= u128::from(byte);
-                self.0 = self
-                    .0
-                    .wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-            }
-            Ok(())
-        }
-    }
-    let mut hash = Hash(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
-    let products: BTreeMap<_, _> = problem.products.factors.iter().collect();
-    // Writing to it never fails.
-    let _ = std::fmt::Write::write_fmt(&mut hash, format_args!("{products:?}{:?}", problem.facts));
-    hash.0
-}
+use crate::thread::{LARGEST_TEXTURE, Slot, Thread};
 
 impl<'k> Subject<'k> {
     /// Looks at a kernel of a verified module.
@@ -434,95 +182,6 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// A question, with what the kernel requires and the conditions that are assumed.
-    pub fn query(&self, same: bool) -> (Query, Vec<(usize, usize)>) {
-        let mut q = Query::new(same);
-        let mut marks = Vec::new();
-        self.prepare_required(&mut q);
-        for (number, condition) in self.conditions.borrow().iter().enumerate() {
-            condition.prepare(self, number, &mut q);
-        }
-        self.say_required(&mut q);
-        for (number, condition) in self.conditions.borrow().iter().enumerate() {
-            if let Some(fact) = condition.say(self, &mut q) {
-                marks.push((q.problem.facts.len(), number));
-                q.problem.facts.push(fact);
-            }
-        }
-        (q, marks)
-    }
-
-    /// Puts a problem to the engine: whether it is refuted, by which of its facts.
-    fn refuted(&self, problem: &Problem, limits: Limits) -> Result<BTreeSet<usize>, Answer> {
-        self.asked.set(self.asked.get() + 1);
-        let key = fingerprint(problem);
-        let proof = match &self.engine {
-            Engine::Certificate(proofs) => proofs.get(&key).cloned().ok_or(Answer::Unknown)?,
-            Engine::Solver => {
-                // With other hints it may be found.
-                let failed = key.wrapping_add(problem.twins.len() as u128 + 1);
-                let before = self.proofs.borrow().get(&key).cloned();
-                let has_failed = self.proofs.borrow().get(&failed) == Some(&None);
-                match before {
-                    Some(Some(proof)) => proof,
-                    _unproved if has_failed => return Err(Answer::Unknown),
-                    _unproved => match self.solved(problem, limits) {
-                        Answer::Refuted(proof) => proof,
-                        Answer::Unknown if self.hurried.get() => return Err(Answer::Unknown),
-                        Answer::Unknown => {
-                            self.proofs.borrow_mut().insert(failed, None);
-                            return Err(Answer::Unknown);
-                        }
-                        values @ Answer::Values(_) => return Err(values),
-                    },
-                }
-            }
-        };
-        match certificate::check(problem, &proof) {
-            Ok(used) => {
-                self.proofs.borrow_mut().insert(key, Some(proof));
-                self.needed.borrow_mut().insert(key);
-                Ok(used)
-            }
-            Err(_) => Err(Answer::Unknown),
-        }
-    }
-
-    /// What the solver says of a problem.
-    fn solved(&self, problem: &Problem, limits: Limits) -> Answer {
-        let (answer, pivots) = solve_counted(problem, limits);
-        self.pivots.set(self.pivots.get() + pivots);
-        if let Some(decided) = &mut *self.decided.borrow_mut() {
-            let kept = |refuted| (problem.clone(), refuted);
-            match answer {
-                Answer::Refuted(_) => decided.push(kept(true)),
-                Answer::Values(_) => decided.push(kept(false)),
-                Answer::Unknown => {}
-            }
-        }
-        answer
-    }
-
-    /// Whether something cannot be where a thread is.
-    pub fn excludes(&self, q: &Query, t: &Thread, bad: Formula) -> bool {
-        let mut problem = q.problem.clone();
-        problem.facts.extend(t.path.iter().cloned());
-        problem.facts.push(bad);
-        match self.refuted(&problem, ASIDE) {
-            Ok(used) => {
-                let conditions = self.conditions.borrow().len();
-                // Conditions are the first facts of every question.
-                let mut all = self.used.borrow_mut();
-                let marks = q.condition_facts.iter();
-                let marks = marks.filter(|(fact, _)| used.contains(fact));
-                all.extend(marks.map(|(_, c)| *c).filter(|c| *c < conditions));
-                all.extend(q.ways(&problem, &used));
-                true
-            }
-            Err(_) => false,
-        }
-    }
-
     /// Whether there may be a launch that fulfils the conditions, with elements of which the kernel requires something.
     pub fn is_possible(&self) -> bool {
         let (mut q, _) = self.query(true);
@@ -556,68 +215,6 @@ impl<'k> Subject<'k> {
         self.used.replace(kept.0);
         self.needed.replace(kept.1);
         matches!(answer, Answer::Refuted(_))
-    }
-
-    /// What a value is where these are known, if constants say.
-    pub fn run(&self, value: Value, known: &HashMap<Value, i128>, depth: usize) -> Option<i128> {
-        if let Some(number) = known.get(&value) {
-            return Some(*number);
-        }
-        if depth > 32 {
-            return None;
-        }
-        let Type::Scalar(scalar) = self.kernel.ty(value) else {
-            return None;
-        };
-        if !scalar.is_integer() {
-            return None;
-        }
-        let Some(Definition::Result(id, number)) = self.shape.definition(value) else {
-            return None;
-        };
-        let (least, most) = range(scalar);
-        let wrapped = |exact: i128| (exact - least).rem_euclid(most - least + 1) + least;
-        match self.shape.kind(id) {
-            InstKind::Const(constant) => Some(scalar.integer(constant.bits)),
-            InstKind::Op {
-                op: Op::Cast | Op::AsType,
-                args,
-                ..
-            } => self.run(*args.first()?, known, depth + 1).map(wrapped),
-            InstKind::Op { op, args, .. } => {
-                let [a, b] = args[..] else {
-                    return None;
-                };
-                let a = self.run(a, known, depth + 1)?;
-                let b = self.run(b, known, depth + 1)?;
-                let bits = i128::from(scalar.bits());
-                Some(wrapped(match op {
-                    Op::Add => a + b,
-                    Op::Sub => a - b,
-                    Op::Mul => a.checked_mul(b)?,
-                    Op::Div if b == 0 => 0,
-                    Op::Div => a / b,
-                    Op::Shr | Op::ShrExact => a >> b.rem_euclid(bits),
-                    Op::Shl => a.checked_mul(1 << b.rem_euclid(bits))?,
-                    Op::And => a & b,
-                    Op::Or => a | b,
-                    Op::Xor => a ^ b,
-                    Op::Rem if b == 0 => 0,
-                    Op::Rem => a % b,
-                    Op::Min => a.min(b),
-                    Op::Max => a.max(b),
-                    _another => return None,
-                }))
-            }
-            InstKind::For { .. } | InstKind::Loop { .. } => self.run_to_end(id, number, known),
-            _another => None,
-        }
-    }
-
-    /// Any iteration of every loop around an instruction.
-    pub fn any_iterations(&self, id: Id) -> Iterations {
-        let loops = self.shape.loops_around(id).into_iter();
-        loops.map(|l| (l, Iteration::Any)).collect()
     }
 
     /// The first element of an access and how many there are.
@@ -656,6 +253,57 @@ impl<'k> Subject<'k> {
             }
             Extent::Texel(_) | Extent::Sample(_) | Extent::Open => None,
         }
+    }
+
+    /// How many there are of what an index of an access to a texture counts.
+    pub fn end_of(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        site: &Site<'_>,
+        among: Among,
+    ) -> Option<Int> {
+        match among {
+            Among::Texels(d) => {
+                let level = match &site.extent {
+                    Extent::Texel(Texel {
+                        level: Some(level), ..
+                    }) => self.int(q, t, *level)?,
+                    _first => Int::constant(0),
+                };
+                self.texels_of_level(q, site.memory, d, &level)
+            }
+            Among::OfArray => Some(self.elements(q, site.memory)),
+            Among::Samples => Some(self.samples(q, site.memory)),
+            Among::Levels => Some(self.levels(q, site.memory)),
+            Among::Parts(count) => Some(Int::constant(count)),
+            Among::Elements => None,
+        }
+    }
+
+    /// The coordinates and the level of the texel of an access, which is one that there is by what is said of it. A
+    /// texture that is sampled is never written: with which texels does not matter.
+    pub fn texel(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        site: &Site<'_>,
+    ) -> Option<(Vec<Linear>, Vec<Formula>)> {
+        let Extent::Texel(texel) = &site.extent else {
+            return None;
+        };
+        let (mut at, mut inside) = (Vec::new(), Vec::new());
+        for Direction { index, among } in self.directions_of_texel(site.memory, texel) {
+            let index = self.int(q, t, index)?.form;
+            let end = self.end_of(q, t, site, among)?;
+            inside.push(within(&index, &end.form)?);
+            at.push(index);
+        }
+        // Without a level it is the first.
+        if texel.level.is_none() {
+            at.push(Linear::constant(0));
+        }
+        Some((at, inside))
     }
 
     /// The directions in which an access may be out of bounds.
@@ -938,12 +586,6 @@ impl<'k> Subject<'k> {
         launch
     }
 
-    /// The address space of an object, and how it is accessed.
-    pub fn space(&self, memory: Memory) -> Option<(AddressSpace, Access)> {
-        let info = self.module.memory(self.kernel, memory)?;
-        Some((info.space, info.access))
-    }
-
     /// Whether threads can race on an object.
     pub fn is_shared_memory(&self, memory: Memory) -> bool {
         let space = self.space(memory);
@@ -951,7 +593,7 @@ impl<'k> Subject<'k> {
     }
 
     /// Whether two accesses conflict (R1), wherever they are.
-    fn conflict(a: &Site<'_>, b: &Site<'_>) -> bool {
+    pub fn conflict(a: &Site<'_>, b: &Site<'_>) -> bool {
         let atomic = |site: &Site<'_>| matches!(site.mode, AccessMode::Atomic { .. });
         let writes = a.mode.writes() || b.mode.writes();
         a.memory == b.memory && writes && !(atomic(a) && atomic(b))
@@ -1290,15 +932,6 @@ impl<'k> Subject<'k> {
     }
 }
 
-/// That an index is none of those before 0, nor of those from `end` on.
-pub fn within(index: &Linear, end: &Linear) -> Option<Formula> {
-    let sides = [
-        Formula::le(&Linear::constant(0), index)?,
-        Formula::lt(index, end)?,
-    ];
-    Some(Formula::all(sides))
-}
-
 /// Says that no number of the launch is further from 0 than a limit, if there is one.
 fn limit_launch(q: &Query, problem: &mut Problem, limit: Option<i128>) {
     let Some(limit) = limit else {
@@ -1332,37 +965,4 @@ fn is_of_launch(name: &str) -> bool {
     let of_textures = Dim::ALL.map(|d| format!("{}(", extent_name(d)));
     let of_textures = of_textures.iter().map(String::as_str);
     (starts.into_iter().chain(of_textures)).any(|s| name.starts_with(s)) && !name.contains('*')
-}
-
-/// Brings the iterations of two accesses of one interval to as few cases as there are.
-pub fn relate(a: &Iterations, b: &Iterations) -> (Iterations, Iterations) {
-    let (mut a, mut b) = (a.clone(), b.clone());
-    let loops: BTreeSet<Id> = a.keys().chain(b.keys()).copied().collect();
-    for l in loops {
-        match (a.get(&l).copied(), b.get(&l).copied()) {
-            // Both in the iteration after: one iteration, as any.
-            (Some(Iteration::Next), Some(Iteration::Next)) => {
-                a.insert(l, Iteration::Same);
-                b.insert(l, Iteration::Same);
-            }
-            (Some(x), Some(y)) => {
-                let lone = |x, y| x == Iteration::Next && y != Iteration::Same;
-                if lone(x, y) || lone(y, x) {
-                    for (iterations, iteration) in [(&mut a, x), (&mut b, y)] {
-                        if iteration == Iteration::Next {
-                            iterations.insert(l, Iteration::Any);
-                        }
-                    }
-                }
-            }
-            (Some(Iteration::Next), None) => {
-                a.insert(l, Iteration::Any);
-            }
-            (None, Some(Iteration::Next)) => {
-                b.insert(l, Iteration::Any);
-            }
-            (Some(_), None) | (None, Some(_)) | (None, None) => {}
-        }
-    }
-    (a, b)
 }

@@ -289,3 +289,12 @@ impl Problem {
         Some(true)
     }
 }
+
+/// That an index is none of those before 0, nor of those from `end` on.
+pub fn within(index: &Linear, end: &Linear) -> Option<Formula> {
+    let sides = [
+        Formula::le(&Linear::constant(0), index)?,
+        Formula::lt(index, end)?,
+    ];
+    Some(Formula::all(sides))
+}

@@ -16,12 +16,12 @@ use invar_ir::{ElementType, InstKind, Memory, Op, Place, Scalar, Step, Type, Val
 
 use crate::condition::Number;
 use crate::held::{Held, Reached};
-use crate::kernel::Subject;
 use crate::linear::{Formula, Linear};
 use crate::made;
 use crate::query::{Int, Query, Way};
 use crate::shape::{Definition, Statement};
-use crate::value::{Thread, range};
+use crate::subject::Subject;
+use crate::thread::{Thread, range};
 
 /// Of so many elements of a constant array it is said which is which.
 const MOST_HELD: usize = 16;

@@ -17,7 +17,7 @@ use invar_texture::TextureShape;
 use crate::condition::Number;
 use crate::launch::Launch;
 use crate::required::{holds_of, of_launch};
-use crate::value::range;
+use crate::thread::range;
 
 /// No buffer of a launch that is made has more bytes, if something is required of its elements.
 const MOST_BYTES: u64 = 1 << 26;

@@ -9,11 +9,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use invar_ir::{InstKind, Op, Region, Scalar, Value, Values};
 
 use crate::condition::{Condition, Number};
-use crate::kernel::{Finding, Offset, Subject};
 use crate::linear::{Formula, Linear};
 use crate::required;
 use crate::shape::{Definition, Id};
-use crate::value::Thread;
+use crate::subject::{Finding, Offset, Subject};
+use crate::thread::Thread;
 
 /// As many as any integer has.
 const ALL: u32 = 128;

@@ -7,15 +7,16 @@ use invar_ir::text::case::RunCase;
 use invar_ir::{AccessMode, Memory, Requirement, Rule, Span, Verified};
 
 use crate::certificate::Proof;
-use crate::condition::{Condition, Number, Vocabulary, texts};
+use crate::condition::{Condition, Number, texts};
 use crate::file::Certificate;
-use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
 use crate::launch::{
     Launch, MAX_STEPS, Spelled, run, run_within, spelled, spelled_as_written, written,
 };
 use crate::linear::Problem;
 use crate::required;
-use crate::value::Slot;
+use crate::subject::{Engine, Finding, Pair, Relation, Subject};
+use crate::thread::Slot;
+use crate::vocabulary::Vocabulary;
 
 /// How to prove.
 #[derive(Clone, Copy, Debug)]

@@ -5,10 +5,10 @@ use invar_ir::requires::{Comparison, Product, Relation, Sum};
 use invar_ir::{Dim, Kernel, LaunchNumber, Memory, Module, Required, Requirement, Span};
 
 use crate::condition::{Condition, Number};
-use crate::kernel::Subject;
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
+use crate::subject::Subject;
 
 /// Larger numbers are not divided: the facts of a division have bounds.
 const LARGEST_DIVIDED: i128 = 1 << 90;
@@ -146,6 +146,24 @@ pub(crate) fn multiple(requirement: &Requirement) -> Option<Condition> {
 }
 
 impl Subject<'_> {
+    /// A question, with what the kernel requires and the conditions that are assumed.
+    pub fn query(&self, same: bool) -> (Query, Vec<(usize, usize)>) {
+        let mut q = Query::new(same);
+        let mut marks = Vec::new();
+        self.prepare_required(&mut q);
+        for (number, condition) in self.conditions.borrow().iter().enumerate() {
+            condition.prepare(self, number, &mut q);
+        }
+        self.say_required(&mut q);
+        for (number, condition) in self.conditions.borrow().iter().enumerate() {
+            if let Some(fact) = condition.say(self, &mut q) {
+                marks.push((q.problem.facts.len(), number));
+                q.problem.facts.push(fact);
+            }
+        }
+        (q, marks)
+    }
+
     /// Has a question write the numbers that are required to be multiples as such, before anything else is
     /// said.
     pub fn prepare_required(&self, q: &mut Query) {

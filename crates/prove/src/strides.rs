@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 
 use invar_ir::{InstKind, Op, Required, Type, Value};
 
-use crate::condition::{Condition, Number, Term, Vocabulary};
-use crate::kernel::Subject;
+use crate::condition::{Condition, Number, Term};
+use crate::positions::dim;
 use crate::shape::Definition;
-use crate::value::{LARGEST_THREADGROUP, dim, range};
+use crate::subject::Subject;
+use crate::thread::{LARGEST_THREADGROUP, range};
+use crate::vocabulary::Vocabulary;
 
 /// Products of two are limits where no more numbers than these are passed.
 const MOST_SIDES: usize = 4;

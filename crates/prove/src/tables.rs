@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use invar_ir::{InstKind, Op, Value};
 
 use crate::iterations::Known;
-use crate::kernel::{Subject, Table};
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
 use crate::shape::Id;
-use crate::value::{Thread, Val};
+use crate::subject::{Subject, Table};
+use crate::thread::{Thread, Val};
 
 /// A loop of more iterations is not run.
 const ITERATIONS: usize = 200;

@@ -7,12 +7,12 @@
 //! Deliberately absent: coordinates of samples, which are brought into their texture (V3).
 
 use invar_ir::texture::{atomic_coordinates, extent_name};
-use invar_ir::{Dim, Dimension, InstKind, Memory, TextureFunction, Value};
+use invar_ir::{Dim, Dimension, InstKind, Memory, Value};
 
-use crate::kernel::{Among, Direction, Extent, Site, Subject, Texel, within};
 use crate::linear::{Formula, Linear};
 use crate::query::{Int, Query};
-use crate::value::{LARGEST_ROW, LARGEST_TEXTURE, MOST_LEVELS, Thread};
+use crate::subject::{Among, Direction, Extent, Subject, Texel};
+use crate::thread::{LARGEST_ROW, LARGEST_TEXTURE, MOST_LEVELS};
 
 /// How many samples a texel may have, where it has several.
 const SAMPLES: [i128; 3] = [2, 4, 8];
@@ -21,7 +21,7 @@ const FACES: i128 = 6;
 
 /// How many there are.
 impl Subject<'_> {
-    fn dimension(&self, texture: Memory) -> Option<Dimension> {
+    pub fn dimension(&self, texture: Memory) -> Option<Dimension> {
         self.kernel.texture(texture).map(|ty| ty.dimension)
     }
 
@@ -100,7 +100,7 @@ impl Subject<'_> {
     }
 
     /// How many elements an array of textures has.
-    fn elements(&self, q: &mut Query, texture: Memory) -> Int {
+    pub fn elements(&self, q: &mut Query, texture: Memory) -> Int {
         match self.dimension(texture) {
             Some(Dimension::CubeArray | Dimension::D2MsArray) => {
                 self.number_of(q, texture, "elements", LARGEST_TEXTURE)
@@ -111,7 +111,7 @@ impl Subject<'_> {
     }
 
     /// How many samples a texel has.
-    fn samples(&self, q: &mut Query, texture: Memory) -> Int {
+    pub fn samples(&self, q: &mut Query, texture: Memory) -> Int {
         if !self.dimension(texture).is_some_and(Dimension::has_samples) {
             return Int::constant(1);
         }
@@ -135,7 +135,13 @@ impl Subject<'_> {
     }
 
     /// How many texels a level has in a direction, if there is the level.
-    fn texels_of_level(&self, q: &mut Query, texture: Memory, d: Dim, level: &Int) -> Option<Int> {
+    pub fn texels_of_level(
+        &self,
+        q: &mut Query,
+        texture: Memory,
+        d: Dim,
+        level: &Int,
+    ) -> Option<Int> {
         let first = self.texels(q, texture, d);
         let halved = self.halved(texture);
         if !halved.contains(&d) || level.as_constant() == Some(0) || first.high == 1 {
@@ -202,48 +208,6 @@ impl Subject<'_> {
         let half = either_or_one(next, &halved.form)?;
         q.say(Some(Formula::any([before, half])));
         Some(())
-    }
-
-    /// What a function of a texture that asks for a number gives.
-    pub fn texture_number(
-        &self,
-        q: &mut Query,
-        t: &mut Thread,
-        (texture, function): (Memory, TextureFunction),
-        args: &[Value],
-    ) -> Option<Int> {
-        match function {
-            TextureFunction::Levels => Some(self.levels(q, texture)),
-            TextureFunction::Samples => Some(self.samples(q, texture)),
-            TextureFunction::ArraySize => Some(self.elements(q, texture)),
-            TextureFunction::Width | TextureFunction::Height | TextureFunction::Depth => {
-                let d = function.extent()?;
-                let operands = function.operands(self.dimension(texture)?, args);
-                let Some(level) = operands.level else {
-                    return Some(self.texels(q, texture, d));
-                };
-                let level = self.int(q, t, level)?;
-                let texels = self.texels_of_level(q, texture, d, &level)?;
-                let levels = self.levels(q, texture);
-                let there = within(&level.form, &levels.form)?;
-                let key = format!("{:?} if it is there", texels.form);
-                let given = q.symbol(&key, 0, texels.high);
-                if q.first_time(&key) {
-                    let none = Formula::eq(&given.form, &Linear::constant(0))?;
-                    let all = Formula::eq(&given.form, &texels.form)?;
-                    let absent = Formula::all([there.negated()?, none]);
-                    q.say(Some(Formula::any([Formula::all([there, all]), absent])));
-                }
-                Some(given)
-            }
-            TextureFunction::Read
-            | TextureFunction::Write
-            | TextureFunction::Sample(_)
-            | TextureFunction::Gather { .. }
-            | TextureFunction::SampleCompare(_)
-            | TextureFunction::GatherCompare(_)
-            | TextureFunction::Fence => None,
-        }
     }
 }
 
@@ -313,56 +277,5 @@ impl Subject<'_> {
             among: Among::OfArray,
         });
         element.into_iter().collect()
-    }
-
-    /// How many there are of what an index of an access to a texture counts.
-    pub fn end_of(
-        &self,
-        q: &mut Query,
-        t: &mut Thread,
-        site: &Site<'_>,
-        among: Among,
-    ) -> Option<Int> {
-        match among {
-            Among::Texels(d) => {
-                let level = match &site.extent {
-                    Extent::Texel(Texel {
-                        level: Some(level), ..
-                    }) => self.int(q, t, *level)?,
-                    _first => Int::constant(0),
-                };
-                self.texels_of_level(q, site.memory, d, &level)
-            }
-            Among::OfArray => Some(self.elements(q, site.memory)),
-            Among::Samples => Some(self.samples(q, site.memory)),
-            Among::Levels => Some(self.levels(q, site.memory)),
-            Among::Parts(count) => Some(Int::constant(count)),
-            Among::Elements => None,
-        }
-    }
-
-    /// The coordinates and the level of the texel of an access, which is one that there is by what is said of it. A
-    /// texture that is sampled is never written: with which texels does not matter.
-    pub fn texel(
-        &self,
-        q: &mut Query,
-        t: &mut Thread,
-        site: &Site<'_>,
-    ) -> Option<(Vec<Linear>, Vec<Formula>)> {
-        let Extent::Texel(texel) = &site.extent else {
-            return None;
-        };
-        let (mut at, mut inside) = (Vec::new(), Vec::new());
-        for Direction { index, among } in self.directions_of_texel(site.memory, texel) {
-            let index = self.int(q, t, index)?.form;
-            let end = self.end_of(q, t, site, among)?;
-            inside.push(within(&index, &end.form)?);
-            at.push(index);
-        }
-        // Without a level it is the first.
-        if texel.level.is_none() {
-            at.push(Linear::constant(0));
-        }
-        Some((at, inside))
     }
 }

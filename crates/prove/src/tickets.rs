@@ -12,11 +12,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use invar_ir::{AddressSpace, AtomicOp, Dim, InstKind, Memory, Op, Place, Value, Width};
 
-use crate::kernel::{Site, Subject};
 use crate::linear::{Formula, Linear};
 use crate::query::Query;
 use crate::shape::{Id, Iteration};
-use crate::value::{Thread, range};
+use crate::subject::{Site, Subject};
+use crate::thread::{Thread, range};
 
 /// No thread makes more additions than that, of those that are counted.
 const MOST_ITERATIONS: i128 = 1 << 20;
@@ -33,7 +33,7 @@ struct Ticket {
 }
 
 impl Subject<'_> {
-    fn constant(&self, value: Value) -> Option<i128> {
+    pub fn constant(&self, value: Value) -> Option<i128> {
         self.run(value, &HashMap::new(), 0)
     }
 
@@ -170,8 +170,8 @@ impl Subject<'_> {
     pub fn say_tickets(&self, q: &mut Query, first: &Thread, second: &Thread) -> Option<()> {
         for ticket in self.tickets() {
             let known = |t: &Thread| match t.known(ticket.value) {
-                Some(crate::value::Val::Int(int)) => Some(int.form.clone()),
-                Some(crate::value::Val::Bool(_)) | None => None,
+                Some(crate::thread::Val::Int(int)) => Some(int.form.clone()),
+                Some(crate::thread::Val::Bool(_)) | None => None,
             };
             let (x, y) = (known(first), known(second));
             if x.is_none() && y.is_none() {

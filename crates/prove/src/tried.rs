@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 use invar_ir::{AccessMode, InstKind, Memory, ParamKind, Rule, Scalar, Type, Value};
 
 use crate::condition::{Condition, Number};
-use crate::kernel::Subject;
 use crate::launch::{Launch, Spelled, run_within, spelled};
 use crate::prove::{Counterexample, Goal, Session};
 use crate::required;
 use crate::shape::Definition;
-use crate::value::range;
+use crate::subject::Subject;
+use crate::thread::range;
 
 /// Elements of buffers.
 const LENGTH: i128 = 1 << 12;

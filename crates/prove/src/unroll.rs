@@ -8,14 +8,15 @@
 //! That is done where numbers of a loop are multiplied by what is no constant, shifted by, or taken for bits: for all
 //! else the iterations need not be known. A kernel of too many iterations is not followed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use invar_ir::{AddressSpace, InstKind, Op, Value};
+use invar_ir::{AddressSpace, InstKind, Op, Type, Value};
 
-use crate::iterations::{Intervals, Known, Loop};
-use crate::kernel::{Pair, Relation, Subject, relate};
+use crate::iterations::{Intervals, Known, Loop, relate};
 use crate::shape::{Definition, Guide, Id, Iteration, Iterations};
+use crate::subject::{Pair, Relation, Subject};
+use crate::thread::range;
 
 /// A loop of more iterations is not followed.
 const MOST_ITERATIONS: usize = 64;
@@ -25,6 +26,62 @@ const MOST_STATES: usize = 20_000;
 const MOST_CASES: usize = 640;
 
 impl Subject<'_> {
+    /// What a value is where these are known, if constants say.
+    pub fn run(&self, value: Value, known: &HashMap<Value, i128>, depth: usize) -> Option<i128> {
+        if let Some(number) = known.get(&value) {
+            return Some(*number);
+        }
+        if depth > 32 {
+            return None;
+        }
+        let Type::Scalar(scalar) = self.kernel.ty(value) else {
+            return None;
+        };
+        if !scalar.is_integer() {
+            return None;
+        }
+        let Some(Definition::Result(id, number)) = self.shape.definition(value) else {
+            return None;
+        };
+        let (least, most) = range(scalar);
+        let wrapped = |exact: i128| (exact - least).rem_euclid(most - least + 1) + least;
+        match self.shape.kind(id) {
+            InstKind::Const(constant) => Some(scalar.integer(constant.bits)),
+            InstKind::Op {
+                op: Op::Cast | Op::AsType,
+                args,
+                ..
+            } => self.run(*args.first()?, known, depth + 1).map(wrapped),
+            InstKind::Op { op, args, .. } => {
+                let [a, b] = args[..] else {
+                    return None;
+                };
+                let a = self.run(a, known, depth + 1)?;
+                let b = self.run(b, known, depth + 1)?;
+                let bits = i128::from(scalar.bits());
+                Some(wrapped(match op {
+                    Op::Add => a + b,
+                    Op::Sub => a - b,
+                    Op::Mul => a.checked_mul(b)?,
+                    Op::Div if b == 0 => 0,
+                    Op::Div => a / b,
+                    Op::Shr | Op::ShrExact => a >> b.rem_euclid(bits),
+                    Op::Shl => a.checked_mul(1 << b.rem_euclid(bits))?,
+                    Op::And => a & b,
+                    Op::Or => a | b,
+                    Op::Xor => a ^ b,
+                    Op::Rem if b == 0 => 0,
+                    Op::Rem => a % b,
+                    Op::Min => a.min(b),
+                    Op::Max => a.max(b),
+                    _another => return None,
+                }))
+            }
+            InstKind::For { .. } | InstKind::Loop { .. } => self.run_to_end(id, number, known),
+            _another => None,
+        }
+    }
+
     /// What a loop carries in each of its iterations, and its index if it is a `for`, where these are known; `None` if
     /// constants do not say which iteration is the last.
     fn run_iterations(&self, loop_: Id, around: &Known) -> Option<Vec<Known>> {

@@ -5,427 +5,16 @@
 //! of its type. A value that is uniform (X4) is one variable for both threads, in the same iteration of the
 //! same loops.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use invar_ir::{Imm, InstKind, Memory, Op, Scalar, TextureFunction, Type, Value};
 
-use invar_ir::{AddressSpace, Dim, Imm, InstKind, Level, Memory, Op, Scalar, Step, Type, Value};
-
-use crate::kernel::{Invariant, Subject};
-use crate::linear::{Formula, Linear};
+use crate::linear::{Formula, Linear, within};
 use crate::query::{Int, Query};
-use crate::shape::{Definition, Id, Iteration, Iterations};
-
-/// Grids and positions fit 32 bits (X1).
-pub const LARGEST_GRID: i128 = (1 << 32) - 1;
-/// The most elements of a buffer of which anything is proved.
-pub const LARGEST_BUFFER: i128 = (1 << 32) - 1;
-/// The most texels of a texture in a direction.
-pub const LARGEST_TEXTURE: i128 = invar_texture::MAX_EXTENT as i128;
-/// The most texels of a row that is not sampled.
-pub const LARGEST_ROW: i128 = invar_texture::MAX_TEXELS as i128;
-/// The most levels of a texture: the last has one texel.
-pub const MOST_LEVELS: i128 = LARGEST_TEXTURE.ilog2() as i128 + 1;
-/// The most threads of a threadgroup of which anything is proved.
-pub const LARGEST_THREADGROUP: i128 = 1024;
-
-/// A value.
-#[derive(Clone, Debug)]
-pub enum Val {
-    /// An integer.
-    Int(Int),
-    /// A truth value.
-    Bool(Formula),
-}
-
-/// A value, or a component of a vector.
-pub type Slot = (Value, Option<u8>);
-
-/// One thread at a place whose loops are in these iterations.
-#[derive(Clone, Debug)]
-pub struct Thread {
-    /// Which of the two.
-    pub tag: u8,
-    /// The iterations of the loops around.
-    pub iterations: Iterations,
-    /// What holds where it is.
-    pub path: Vec<Formula>,
-    /// Values known not to wrap there.
-    pub exact: BTreeSet<Slot>,
-    /// Whether it is asked of further values whether they wrap.
-    pub asks: bool,
-    /// Which component of vectors is asked for, if one is.
-    pub lane: Option<u8>,
-    memo: HashMap<Slot, Option<Val>>,
-    busy: HashSet<Slot>,
-}
-
-impl Thread {
-    /// A thread about which nothing is known.
-    pub fn new(tag: u8, iterations: Iterations) -> Thread {
-        Thread {
-            tag,
-            iterations,
-            path: Vec::new(),
-            exact: BTreeSet::new(),
-            asks: false,
-            lane: None,
-            memo: HashMap::new(),
-            busy: HashSet::new(),
-        }
-    }
-
-    /// What a value was found to be.
-    pub fn known(&self, value: Value) -> Option<&Val> {
-        self.memo.get(&(value, None)).and_then(Option::as_ref)
-    }
-}
-
-/// The least and the largest number of an integer type.
-pub fn range(scalar: Scalar) -> (i128, i128) {
-    let bits = scalar.bits();
-    if scalar.is_signed_integer() {
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    } else {
-        (0, (1 << bits) - 1)
-    }
-}
-
-/// What a form is a multiple of a divisor by, as far as its factors are, and the rest.
-fn divided(form: &Linear, divisor: i128) -> Option<(Linear, Linear)> {
-    let mut whole = Linear::constant(form.constant.div_euclid(divisor));
-    let mut rest = Linear::constant(form.constant.rem_euclid(divisor));
-    for &(var, factor) in &form.terms {
-        let (to, factor) = match factor % divisor {
-            0 => (&mut whole, factor / divisor),
-            _left => (&mut rest, factor),
-        };
-        *to = to.plus(factor, &Linear::var(var))?;
-    }
-    Some((whole, rest))
-}
-
-pub(crate) fn dim(imm: Imm) -> Dim {
-    match imm {
-        Imm::Dim(dim) => dim,
-        Imm::None | Imm::Type(_) | Imm::Swizzle(_) => Dim::X,
-    }
-}
-
-/// What a launch says.
-impl Subject<'_> {
-    fn scope(&self, q: &Query, t: &Thread, level: Level) -> String {
-        match level {
-            Level::Grid => "grid".to_string(),
-            Level::Threadgroup if q.same => "group".to_string(),
-            Level::Threadgroup => format!("group{}", t.tag),
-            Level::Simdgroup | Level::Varying => format!("thread{}", t.tag),
-        }
-    }
-
-    fn is_unused(&self, d: Dim) -> bool {
-        self.unused[d as usize]
-    }
-
-    /// Threads of a full threadgroup.
-    pub fn full_size(&self, q: &mut Query, d: Dim) -> Int {
-        match self.kernel.threadgroup_size {
-            Some(size) => Int::constant(i128::from(size[d as usize])),
-            None => q.symbol(&format!("threadgroup.{}", d.name()), 1, LARGEST_THREADGROUP),
-        }
-    }
-
-    /// Threads of the grid.
-    pub fn grid(&self, q: &mut Query, d: Dim) -> Int {
-        if self.is_unused(d) {
-            return Int::constant(1);
-        }
-        q.symbol(&format!("grid.{}", d.name()), 1, LARGEST_GRID)
-    }
-
-    /// Threadgroups of the grid.
-    pub fn groups(&self, q: &mut Query, d: Dim) -> Int {
-        if self.is_unused(d) {
-            return Int::constant(1);
-        }
-        let key = format!("groups.{}", d.name());
-        // Of whole ones there are as many as the threads of the grid are times theirs.
-        if let Some(size) = self.full_size(q, d).as_constant()
-            && let Some(form) = q.quotient(&format!("grid.{}", d.name()), size)
-        {
-            self.grid(q, d);
-            return Int {
-                form,
-                low: 1,
-                high: LARGEST_GRID,
-            };
-        }
-        let groups = q.symbol(&key, 1, LARGEST_GRID);
-        if q.first_time(&key) {
-            let (size, grid) = (self.full_size(q, d), self.grid(q, d));
-            if let Some(all) = q.product(&size.form, &groups.form) {
-                // size * (groups - 1) < grid <= size * groups
-                q.say(Formula::le(&grid.form, &all));
-                q.say(
-                    all.plus(-1, &size.form)
-                        .and_then(|a| Formula::lt(&a, &grid.form)),
-                );
-            }
-        }
-        groups
-    }
-
-    fn group(&self, q: &mut Query, t: &Thread, d: Dim) -> Int {
-        if self.is_unused(d) {
-            return Int::constant(0);
-        }
-        let scope = self.scope(q, t, Level::Threadgroup);
-        let key = format!("{scope} threadgroup_position_in_grid.{}", d.name());
-        let group = q.symbol(&key, 0, LARGEST_GRID);
-        if q.first_time(&key) {
-            let groups = self.groups(q, d);
-            q.say(Formula::lt(&group.form, &groups.form));
-        }
-        group
-    }
-
-    fn position_in_group(&self, q: &mut Query, t: &Thread, d: Dim) -> Int {
-        if self.is_unused(d) {
-            return Int::constant(0);
-        }
-        let size = self.full_size(q, d);
-        let key = format!(
-            "thread{} thread_position_in_threadgroup.{}",
-            t.tag,
-            d.name()
-        );
-        let position = q.symbol(&key, 0, size.high - 1);
-        if q.first_time(&key) {
-            q.say(Formula::lt(&position.form, &size.form));
-            let group = self.group(q, t, d);
-            let grid = self.grid(q, d);
-            let start = q.product(&group.form, &size.form);
-            let own = start.and_then(|s| s.plus(1, &position.form));
-            q.say(own.and_then(|own| Formula::lt(&own, &grid.form)));
-        }
-        position
-    }
-
-    /// Where a thread's threadgroup is in the grid.
-    pub fn place_of_group(&self, q: &mut Query, t: &Thread, d: Dim) -> Linear {
-        self.group(q, t, d).form
-    }
-
-    /// Where a thread is in its threadgroup.
-    pub fn place_in_group(&self, q: &mut Query, t: &Thread, d: Dim) -> Linear {
-        self.position_in_group(q, t, d).form
-    }
-
-    /// The position in the grid.
-    pub fn position(&self, q: &mut Query, t: &Thread, d: Dim) -> Option<Int> {
-        if self.is_unused(d) {
-            return Some(Int::constant(0));
-        }
-        if self.flat {
-            let key = format!("thread{} thread_position_in_grid.{}", t.tag, d.name());
-            let position = q.symbol(&key, 0, LARGEST_GRID - 1);
-            if q.first_time(&key) {
-                let grid = self.grid(q, d);
-                q.say(Formula::lt(&position.form, &grid.form));
-            }
-            return Some(position);
-        }
-        let inner = self.position_in_group(q, t, d);
-        let group = self.group(q, t, d);
-        let size = self.full_size(q, d);
-        let form = q.product(&group.form, &size.form)?.plus(1, &inner.form)?;
-        Some(Int {
-            form,
-            low: 0,
-            high: LARGEST_GRID - 1,
-        })
-    }
-
-    /// Threads of this threadgroup, which is smaller at an edge.
-    fn own_size(&self, q: &mut Query, t: &Thread, d: Dim) -> Option<Int> {
-        if self.is_unused(d) {
-            return Some(Int::constant(1));
-        }
-        let size = self.full_size(q, d);
-        let scope = self.scope(q, t, Level::Threadgroup);
-        let key = format!("{scope} threads_per_threadgroup.{}", d.name());
-        let own = q.symbol(&key, 1, size.high);
-        if q.first_time(&key) {
-            let group = self.group(q, t, d);
-            let start = q.product(&group.form, &size.form)?;
-            let rest = self.grid(q, d).form.plus(-1, &start)?;
-            q.say(Formula::le(&own.form, &rest));
-            q.say(Formula::le(&own.form, &size.form));
-            let full = Formula::eq(&own.form, &size.form)?;
-            let edge = Formula::eq(&own.form, &rest)?;
-            q.say(Some(Formula::any([full, edge])));
-        }
-        let inner = self.position_in_group(q, t, d);
-        let bounded = format!("thread{} in {key}", t.tag);
-        if q.first_time(&bounded) {
-            q.say(Formula::lt(&inner.form, &own.form));
-        }
-        Some(own)
-    }
-
-    /// The number of the thread in its threadgroup (X2).
-    pub fn thread_index(&self, q: &mut Query, t: &Thread) -> Option<Int> {
-        let x = self.position_in_group(q, t, Dim::X);
-        let y = self.position_in_group(q, t, Dim::Y);
-        let z = self.position_in_group(q, t, Dim::Z);
-        if y.as_constant().is_some() && z.as_constant().is_some() {
-            return Some(x);
-        }
-        let own_x = self.own_size(q, t, Dim::X)?;
-        let mut sum = q.product(&y.form, &own_x.form)?.plus(1, &x.form)?;
-        if z.as_constant().is_none() {
-            let own_y = self.own_size(q, t, Dim::Y)?;
-            let plane = q.product(&own_x.form, &own_y.form)?;
-            sum = q.product(&z.form, &plane)?.plus(1, &sum)?;
-        }
-        let high = self.largest_threadgroup() - 1;
-        let key = format!("thread{} thread_index_in_threadgroup", t.tag);
-        let index = q.symbol(&key, 0, high);
-        if q.first_time(&key) {
-            q.say(Formula::eq(&index.form, &sum));
-        }
-        Some(index)
-    }
-
-    /// Threads of a simdgroup.
-    fn simdgroup_size(&self, q: &mut Query) -> Int {
-        if let Some(size) = self.kernel.simdgroup_size {
-            return Int::constant(i128::from(size));
-        }
-        let size = q.symbol("simdgroup", 4, 128);
-        if q.first_time("simdgroup") {
-            let sizes = [4, 8, 16, 32, 64, 128];
-            let one = |n| Formula::eq(&size.form, &Linear::constant(n));
-            let one: Option<Vec<Formula>> = sizes.into_iter().map(one).collect();
-            q.say(one.map(Formula::any));
-        }
-        size
-    }
-
-    /// The number of the thread's simdgroup.
-    pub fn simdgroup_index(&self, q: &mut Query, t: &Thread) -> Option<Int> {
-        let (index, size) = (self.thread_index(q, t)?, self.simdgroup_size(q));
-        self.quotient(q, &index, &size)
-            .map(|(quotient, _)| quotient)
-    }
-
-    /// Threads of this threadgroup.
-    fn threads(&self, q: &mut Query, t: &Thread) -> Option<Int> {
-        let mut all = Linear::constant(1);
-        for d in Dim::ALL {
-            let own = self.own_size(q, t, d)?;
-            all = q.product(&all, &own.form)?;
-        }
-        let most = self.largest_threadgroup();
-        let key = format!("{} threads", self.scope(q, t, Level::Threadgroup));
-        let threads = q.symbol(&key, 1, most);
-        if q.first_time(&key) {
-            q.say(Formula::eq(&threads.form, &all));
-        }
-        // Each thread is one of them.
-        let bounded = format!("thread{} in {key}", t.tag);
-        let index = self.thread_index(q, t)?;
-        if q.first_time(&bounded) {
-            q.say(Formula::lt(&index.form, &threads.form));
-        }
-        Some(threads)
-    }
-
-    /// How many simdgroups or quadgroups of a size a threadgroup has: as many as its threads fill, and one
-    /// for the rest (X2).
-    fn parts_of_threadgroup(&self, q: &mut Query, t: &Thread, size: &Int) -> Option<Int> {
-        let threads = self.threads(q, t)?;
-        let last = Int {
-            form: threads.form.shifted(-1)?,
-            low: 0,
-            high: threads.high - 1,
-        };
-        let (quotient, _) = self.quotient(q, &last, size)?;
-        Some(Int {
-            form: quotient.form.shifted(1)?,
-            low: quotient.low + 1,
-            high: quotient.high + 1,
-        })
-    }
-
-    /// The most threads of a threadgroup.
-    pub fn largest_threadgroup(&self) -> i128 {
-        match self.kernel.threadgroup_size {
-            Some([x, y, z]) => i128::from(x) * i128::from(y) * i128::from(z),
-            None => LARGEST_THREADGROUP,
-        }
-    }
-
-    /// How many elements a memory object has.
-    pub fn length(&self, q: &mut Query, memory: Memory) -> Int {
-        let Some(info) = self.module.memory(self.kernel, memory) else {
-            return Int::constant(0);
-        };
-        match info.length {
-            Some(length) => Int::constant(i128::from(length)),
-            None => q.symbol(&format!("length({})", info.name), 0, LARGEST_BUFFER),
-        }
-    }
-}
+use crate::shape::{Definition, Id, Iteration};
+use crate::subject::{Invariant, Subject};
+use crate::thread::{Thread, Val, range};
 
 /// Values.
 impl Subject<'_> {
-    /// What tells the iterations of a value's loops.
-    fn iterations_key(&self, t: &Thread, loops: &[Id]) -> String {
-        let mut key = String::new();
-        let mut any = false;
-        for l in loops {
-            let iteration = t.iterations.get(l).copied().unwrap_or(Iteration::Any);
-            key += &format!(" {l}{iteration:?}");
-            any |= iteration == Iteration::Any;
-        }
-        if any {
-            key += &format!(" of thread{}", t.tag);
-        }
-        key
-    }
-
-    pub fn key(&self, q: &Query, t: &Thread, value: Value, what: &str) -> String {
-        let scope = self.scope(q, t, self.uniformity.of(value));
-        let loops = self.iterations_key(t, &self.shape.loops_of(value));
-        let lane = t.lane.map_or(String::new(), |lane| format!(".{lane}"));
-        // By its number: names may be anything, that of a number without a name too.
-        format!("{scope} %{}{lane}{what}{loops}", value.0)
-    }
-
-    /// Any value of its type.
-    pub fn anything(&self, q: &mut Query, t: &Thread, value: Value) -> Option<Val> {
-        match self.scalar_of(t, value)? {
-            Scalar::Bool => {
-                let key = self.key(q, t, value, "");
-                Some(Val::Bool(self.truth(q, &key)))
-            }
-            scalar if scalar.is_integer() => {
-                let (low, high) = range(scalar);
-                let key = self.key(q, t, value, "");
-                Some(Val::Int(q.symbol(&key, low, high)))
-            }
-            _float => None,
-        }
-    }
-
-    /// A truth value of that name.
-    fn truth(&self, q: &mut Query, key: &str) -> Formula {
-        let var = q.symbol(key, 0, 1);
-        match var.form.shifted(-1) {
-            Some(form) => Formula::at_least(form),
-            None => Formula::TRUE,
-        }
-    }
-
     /// What a value is for a thread.
     pub fn of(&self, q: &mut Query, t: &mut Thread, value: Value) -> Option<Val> {
         // A scalar has no components, whichever of a vector is asked for.
@@ -483,7 +72,7 @@ impl Subject<'_> {
         }
     }
 
-    fn result(
+    pub fn result(
         &self,
         q: &mut Query,
         t: &mut Thread,
@@ -551,69 +140,6 @@ impl Subject<'_> {
         }
     }
 
-    /// One of two values.
-    pub fn choice(
-        &self,
-        q: &mut Query,
-        t: &Thread,
-        value: Value,
-        condition: Formula,
-        a: Val,
-        b: Val,
-    ) -> Option<Val> {
-        if condition.is_true() {
-            return Some(a);
-        }
-        if condition.is_false() {
-            return Some(b);
-        }
-        let not = condition.negated()?;
-        match (a, b) {
-            (Val::Int(a), Val::Int(b)) => {
-                let (low, high) = (a.low.min(b.low), a.high.max(b.high));
-                let key = self.key(q, t, value, " chosen");
-                // What it is depends on the operands: each pair has a name of its own.
-                let key = format!("{key} {:?} {:?}", a.form, b.form);
-                let chosen = q.symbol(&key, low, high);
-                if q.first_time(&key) {
-                    let first = Formula::eq(&chosen.form, &a.form)?;
-                    let second = Formula::eq(&chosen.form, &b.form)?;
-                    let first = Formula::all([condition, first]);
-                    let second = Formula::all([not, second]);
-                    q.say(Some(Formula::any([first, second])));
-                }
-                Some(Val::Int(chosen))
-            }
-            (Val::Bool(a), Val::Bool(b)) => Some(Val::Bool(Formula::any([
-                Formula::all([condition, a]),
-                Formula::all([not, b]),
-            ]))),
-            (Val::Int(_), Val::Bool(_)) | (Val::Bool(_), Val::Int(_)) => None,
-        }
-    }
-
-    /// The number of the iteration, from 0.
-    fn iteration(&self, q: &mut Query, t: &Thread, loop_: Id) -> Option<Int> {
-        let iteration = t.iterations.get(&loop_).copied().unwrap_or(Iteration::Any);
-        let around = self.iterations_key(t, &self.shape.loops_around(loop_));
-        let shared = self.scope(q, t, Level::Threadgroup);
-        let key = match iteration {
-            Iteration::First => return Some(Int::constant(0)),
-            Iteration::Numbered(number) => return Some(Int::constant(number as i128)),
-            Iteration::Any => format!("thread{} iteration of {loop_}{around}", t.tag),
-            Iteration::Same | Iteration::Next => format!("{shared} iteration of {loop_}{around}"),
-        };
-        let count = q.symbol(&key, 0, 1 << 64);
-        if iteration == Iteration::Next {
-            return Some(Int {
-                form: count.form.shifted(1)?,
-                low: 1,
-                high: (1 << 64) + 1,
-            });
-        }
-        Some(count)
-    }
-
     /// The index of a `for`: lower + step * iteration, on its side of the upper bound.
     fn counter(&self, q: &mut Query, t: &mut Thread, id: Id) -> Option<Int> {
         let InstKind::For {
@@ -657,7 +183,7 @@ impl Subject<'_> {
         Some(Int { form, low, high })
     }
 
-    fn carried(
+    pub fn carried(
         &self,
         q: &mut Query,
         t: &mut Thread,
@@ -815,206 +341,6 @@ impl Subject<'_> {
         Some(Val::Int(int))
     }
 
-    /// A form as a value of a type: itself if it does not wrap, else less a multiple of `2^w`.
-    pub fn fitted(
-        &self,
-        q: &mut Query,
-        t: &mut Thread,
-        value: Value,
-        form: Linear,
-        bounds: (i128, i128),
-    ) -> Option<Int> {
-        let (least, most) = range(self.kernel.ty(value).scalar()?);
-        let (low, high) = bounds;
-        if least <= low && high <= most {
-            return Some(Int { form, low, high });
-        }
-        let within = Int {
-            low: low.max(least),
-            high: high.min(most),
-            form: form.clone(),
-        };
-        if form.as_constant().is_none() {
-            let below = Formula::lt(&form, &Linear::constant(least))?;
-            let above = Formula::lt(&Linear::constant(most), &form)?;
-            let slot = (value, t.lane);
-            let known = t.exact.contains(&slot);
-            if !known && t.asks && self.excludes(q, t, Formula::any([below.clone(), above.clone()]))
-            {
-                t.exact.insert(slot);
-            }
-            if t.exact.contains(&slot) {
-                q.say(below.negated());
-                q.say(above.negated());
-                return Some(within);
-            }
-        }
-        let modulus = most - least + 1;
-        let turns = (
-            (low - least).div_euclid(modulus),
-            (high - least).div_euclid(modulus),
-        );
-        if let Some(number) = form.as_constant() {
-            return Some(Int::constant((number - least).rem_euclid(modulus) + least));
-        }
-        let key = format!("turns of {modulus} of {form:?} from {least}");
-        let turn = q.symbol(&key, turns.0, turns.1);
-        let form = form.plus(-modulus, &turn.form)?;
-        if q.first_time(&key) {
-            q.say(Formula::le(&Linear::constant(least), &form));
-            q.say(Formula::le(&form, &Linear::constant(most)));
-        }
-        Some(Int {
-            form,
-            low: least,
-            high: most,
-        })
-    }
-
-    /// The quotient, rounded down, and the remainder of a number that is divided by a positive constant.
-    pub fn floor(&self, q: &mut Query, a: &Int, divisor: i128) -> Option<(Int, Int)> {
-        let (low, high) = (a.low.div_euclid(divisor), a.high.div_euclid(divisor));
-        if low == high {
-            let rest = a.form.shifted(-low * divisor)?;
-            let rest = Int {
-                form: rest,
-                low: a.low - low * divisor,
-                high: a.high - low * divisor,
-            };
-            return Some((Int::constant(low), rest));
-        }
-        let parts = self.floor_in_parts(q, a, divisor)?;
-        if let Some((quotient, rest, is_exact)) = &parts
-            && *is_exact
-        {
-            return Some((quotient.clone(), rest.clone()));
-        }
-        let key = format!("floor of {:?} by {divisor}", a.form);
-        let quotient = q.symbol(&key, low, high);
-        let rest = a.form.plus(-divisor, &quotient.form)?;
-        if q.first_time(&key) {
-            q.say(Some(Formula::at_least(rest.clone())));
-            q.say(Formula::lt(&rest, &Linear::constant(divisor)));
-            if let Some((sum, ..)) = &parts {
-                q.say(Formula::eq(&quotient.form, &sum.form));
-            }
-            q.say_near(divisor, &a.form, &quotient.form);
-            if divisor > 1 {
-                q.say_below_multiples(divisor, &a.form, &quotient.form);
-            }
-        }
-        if let Some((_, rest, _)) = parts {
-            // One number is multiplied further more easily than a sum.
-            return Some((quotient, rest));
-        }
-        let rest = Int {
-            form: rest,
-            low: 0,
-            high: divisor - 1,
-        };
-        Some((quotient, rest))
-    }
-
-    /// As [`Subject::floor`], with the quotient as a sum: of what is a multiple of the divisor nothing is asked.
-    /// `None` inside if nothing is; and whether the quotient of what is left is known.
-    fn floor_in_parts(
-        &self,
-        q: &mut Query,
-        a: &Int,
-        divisor: i128,
-    ) -> Option<Option<(Int, Int, bool)>> {
-        // floor((divisor * whole + rest) / divisor) = whole + floor(rest / divisor)
-        let (whole, rest) = divided(&a.form, divisor)?;
-        q.divides(&whole);
-        let bounds = q.bounds(&rest).filter(|_| whole.as_constant() != Some(0));
-        let Some((low, high)) = bounds else {
-            return Some(None);
-        };
-        let form = rest;
-        let (quotient, rest) = self.floor(q, &Int { form, low, high }, divisor)?;
-        let sum = Int {
-            form: whole.plus(1, &quotient.form)?,
-            low: a.low.div_euclid(divisor),
-            high: a.high.div_euclid(divisor),
-        };
-        Some(Some((sum, rest, quotient.as_constant().is_some())))
-    }
-
-    /// As [`Subject::floor`], for bits: those of what is left are asked for next.
-    pub fn floor_of_bits(&self, q: &mut Query, a: &Int, divisor: i128) -> Option<(Int, Int)> {
-        match self.floor_in_parts(q, a, divisor)? {
-            Some((quotient, rest, _)) => Some((quotient, rest)),
-            None => self.floor(q, a, divisor),
-        }
-    }
-
-    /// The quotient and the remainder (A2).
-    pub fn quotient(&self, q: &mut Query, a: &Int, b: &Int) -> Option<(Int, Int)> {
-        if let Some(divisor) = b.as_constant() {
-            if divisor == 0 {
-                return Some((Int::constant(0), Int::constant(0)));
-            }
-            if divisor > 0 && a.low >= 0 {
-                return self.floor(q, a, divisor);
-            }
-            if divisor < 0 {
-                return None;
-            }
-            // Toward zero: the remainder has the sign of the dividend.
-            let key = format!("quotient of {:?} by {divisor}", a.form);
-            let quotient = q.symbol(&key, a.low / divisor, a.high / divisor);
-            let rest = a.form.plus(-divisor, &quotient.form)?;
-            if q.first_time(&key) {
-                let (zero, last) = (Linear::constant(0), divisor - 1);
-                let up = Formula::all([
-                    Formula::at_least(a.form.clone()),
-                    Formula::le(&zero, &rest)?,
-                    Formula::le(&rest, &Linear::constant(last))?,
-                ]);
-                let down = Formula::all([
-                    Formula::lt(&a.form, &zero)?,
-                    Formula::le(&rest, &zero)?,
-                    Formula::le(&Linear::constant(-last), &rest)?,
-                ]);
-                q.say(Some(Formula::any([up, down])));
-            }
-            let rest = Int {
-                form: rest,
-                low: (-(divisor - 1)).max(a.low.min(0)),
-                high: divisor - 1,
-            };
-            return Some((quotient, rest));
-        }
-        if a.low < 0 || b.low < 0 {
-            return None;
-        }
-        let key = format!("quotient of {:?} by {:?}", a.form, b.form);
-        let quotient = q.symbol(&key, 0, a.high);
-        let rest = q.symbol(&format!("{key}, rest"), 0, a.high.min((b.high - 1).max(0)));
-        if q.first_time(&key) {
-            let whole = q.product(&b.form, &quotient.form)?;
-            let sum = whole.plus(1, &rest.form)?;
-            let divided = Formula::all([
-                Formula::at_least(b.form.shifted(-1)?),
-                Formula::eq(&a.form, &sum)?,
-                Formula::lt(&rest.form, &b.form)?,
-            ]);
-            let zero = Linear::constant(0);
-            let by_zero = Formula::all([
-                Formula::eq(&b.form, &zero)?,
-                Formula::eq(&quotient.form, &zero)?,
-                Formula::eq(&rest.form, &zero)?,
-            ]);
-            let fact = if b.low >= 1 {
-                divided
-            } else {
-                Formula::any([divided, by_zero])
-            };
-            q.say(Some(fact));
-        }
-        Some((quotient, rest))
-    }
-
     fn operation(
         &self,
         q: &mut Query,
@@ -1042,47 +368,6 @@ impl Subject<'_> {
             },
             _float => None,
         }
-    }
-
-    /// What a query asks for: `None` if it is not a query, `Some(None)` if nothing is known of the answer.
-    fn asked(&self, q: &mut Query, t: &Thread, op: Op, imm: Imm) -> Option<Option<Int>> {
-        Some(match op {
-            Op::ThreadPositionInGrid => self.position(q, t, dim(imm)),
-            Op::ThreadPositionInThreadgroup => Some(self.position_in_group(q, t, dim(imm))),
-            Op::ThreadgroupPositionInGrid => Some(self.group(q, t, dim(imm))),
-            Op::ThreadsPerThreadgroup => self.own_size(q, t, dim(imm)),
-            Op::DispatchThreadsPerThreadgroup => Some(self.full_size(q, dim(imm))),
-            Op::ThreadsPerGrid => Some(self.grid(q, dim(imm))),
-            Op::ThreadgroupsPerGrid => Some(self.groups(q, dim(imm))),
-            Op::ThreadIndexInThreadgroup => self.thread_index(q, t),
-            Op::ThreadsPerSimdgroup => Some(self.simdgroup_size(q)),
-            Op::ThreadIndexInSimdgroup => {
-                let index = self.thread_index(q, t);
-                let size = self.simdgroup_size(q);
-                index
-                    .and_then(|i| self.quotient(q, &i, &size))
-                    .map(|(_, rest)| rest)
-            }
-            Op::SimdgroupIndexInThreadgroup => self.simdgroup_index(q, t),
-            Op::SimdgroupsPerThreadgroup => {
-                let size = self.simdgroup_size(q);
-                self.parts_of_threadgroup(q, t, &size)
-            }
-            Op::QuadgroupsPerThreadgroup => self.parts_of_threadgroup(q, t, &Int::constant(4)),
-            Op::ThreadIndexInQuadgroup => {
-                let index = self.thread_index(q, t);
-                index
-                    .and_then(|i| self.floor(q, &i, 4))
-                    .map(|(_, rest)| rest)
-            }
-            Op::QuadgroupIndexInThreadgroup => {
-                let index = self.thread_index(q, t);
-                index
-                    .and_then(|i| self.floor(q, &i, 4))
-                    .map(|(quotient, _)| quotient)
-            }
-            _no_query => return None,
-        })
     }
 
     fn condition(
@@ -1376,23 +661,226 @@ impl Subject<'_> {
             }
         }
     }
+}
 
-    /// The values that a path into an element is made of.
-    pub fn steps(path: &[Step]) -> impl Iterator<Item = Value> + '_ {
-        path.iter().filter_map(|step| match step {
-            Step::Index(value) => Some(*value),
-            Step::Field(_) => None,
+/// Components of vectors: each is a number by itself, of the components of the operands. [`Thread::lane`] says which is
+/// asked for. What is asked of a vector then is asked of that component; scalars are what they are.
+impl Subject<'_> {
+    /// How many components a value has, if it is a vector.
+    pub fn parts(&self, value: Value) -> Option<u8> {
+        match self.kernel.ty(value) {
+            Type::Vector(_, count) => Some(count),
+            Type::Scalar(_) | Type::Matrix { .. } | Type::SimdgroupMatrix { .. } | Type::Event => {
+                None
+            }
+        }
+    }
+
+    /// A component of a vector.
+    fn part_of(&self, q: &mut Query, t: &mut Thread, vector: Value, lane: u8) -> Option<Val> {
+        let around = t.lane.replace(lane);
+        let part = self.of(q, t, vector);
+        t.lane = around;
+        part
+    }
+
+    /// The component of a vector that an instruction takes.
+    pub fn component(&self, q: &mut Query, t: &mut Thread, args: &[Value]) -> Option<Val> {
+        let count = self.parts(args[0])?;
+        let index = self.int(q, t, args[1])?.as_constant()?;
+        match u8::try_from(index) {
+            Ok(lane) if lane < count => self.part_of(q, t, args[0], lane),
+            // Out of bounds it gives 0 (B4).
+            _beyond => match self.kernel.ty(args[0]) {
+                Type::Vector(Scalar::Bool, _) => Some(Val::Bool(Formula::FALSE)),
+                Type::Vector(scalar, _) if scalar.is_integer() => Some(Val::Int(Int::constant(0))),
+                _float => None,
+            },
+        }
+    }
+
+    /// Whether every component is true, or some.
+    pub fn of_all_components(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        op: Op,
+        vector: Value,
+    ) -> Option<Formula> {
+        let mut parts = Vec::new();
+        for lane in 0..self.parts(vector)? {
+            match self.part_of(q, t, vector, lane)? {
+                Val::Bool(formula) => parts.push(formula),
+                Val::Int(_) => return None,
+            }
+        }
+        Some(match op {
+            Op::All => Formula::all(parts),
+            _any => Formula::any(parts),
         })
     }
 
-    /// Whether races on a space's objects can be.
-    pub fn is_shared(space: AddressSpace) -> bool {
-        matches!(
-            space,
-            AddressSpace::Device
-                | AddressSpace::Threadgroup
-                | AddressSpace::Texture
-                | AddressSpace::Imageblock
-        )
+    /// The component that is asked for of a vector that an instruction puts together; `None` if it is computed of those of
+    /// the operands, each of which has as many.
+    pub fn arranged(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        value: Value,
+        (op, imm, args): (Op, Imm, &[Value]),
+    ) -> Option<Option<Val>> {
+        let (Some(lane), Some(count)) = (t.lane, self.parts(value)) else {
+            return Some(None);
+        };
+        match op {
+            Op::Construct => {
+                // One scalar stands for all components.
+                if let [one] = args
+                    && self.parts(*one).is_none()
+                {
+                    return Some(self.of(q, t, *one));
+                }
+                let mut first = 0;
+                for arg in args {
+                    let many = self.parts(*arg).unwrap_or(1);
+                    if lane < first + many {
+                        return Some(self.part_of(q, t, *arg, lane - first));
+                    }
+                    first += many;
+                }
+                Some(None)
+            }
+            Op::Swizzle => {
+                let Imm::Swizzle(swizzle) = imm else {
+                    return Some(None);
+                };
+                let list: Vec<u8> = swizzle.into();
+                let from = list.get(usize::from(lane));
+                Some(from.and_then(|from| self.part_of(q, t, args[0], *from)))
+            }
+            Op::Insert => {
+                // The vector, the index and the part.
+                let index = self
+                    .int(q, t, args[1])
+                    .and_then(|index| index.as_constant());
+                Some(match index {
+                    Some(index) if index == i128::from(lane) => self.of(q, t, args[2]),
+                    Some(_) => self.part_of(q, t, args[0], lane),
+                    None => None,
+                })
+            }
+            // What is one condition for all components, and else nothing that is no vector of as many.
+            op => {
+                let is_of_parts = |(place, arg): (usize, &Value)| {
+                    self.parts(*arg) == Some(count) || op == Op::Select && place == 2
+                };
+                let is_of_parts = args.iter().enumerate().all(is_of_parts);
+                (!is_of_parts).then_some(None)
+            }
+        }
+    }
+}
+
+/// Truth values that are numbers: 1 and 0, put together bit by bit. Languages without vectors of truth values say `all`
+/// and `any` so, and compilers say them so where a truth value is kept in memory. Deliberately absent: numbers that are
+/// neither 1 nor 0, and floats.
+impl Subject<'_> {
+    /// A constant of the kernel as a number.
+    pub fn constant_number(&self, value: Value) -> Option<i128> {
+        match self.shape.defining(value)? {
+            InstKind::Const(constant) if constant.scalar.is_integer() => {
+                Some(constant.scalar.integer(constant.bits))
+            }
+            _another => None,
+        }
+    }
+
+    /// When a number is 1 that is a truth value, or several together bit by bit, and else 0: as languages without
+    /// vectors of truth values say `all` and `any`.
+    pub fn truth_as_number(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        value: Value,
+        depth: usize,
+    ) -> Option<Formula> {
+        const DEEP: usize = 16;
+        match self.constant_number(value) {
+            Some(0) => return Some(Formula::FALSE),
+            Some(1) => return Some(Formula::TRUE),
+            Some(_) => return None,
+            None if depth > DEEP => return None,
+            None => {}
+        }
+        let InstKind::Op { op, args, .. } = self.shape.defining(value)? else {
+            return None;
+        };
+        let is_integer = |value: Value| match self.kernel.ty(value) {
+            Type::Scalar(scalar) => scalar.is_integer(),
+            _several => false,
+        };
+        if !is_integer(value) {
+            return None;
+        }
+        match (op, &args[..]) {
+            (Op::Cast, [a]) if self.kernel.ty(*a) == Type::Scalar(Scalar::Bool) => {
+                Some(self.truth_of(q, t, *a))
+            }
+            (Op::Cast | Op::AsType, [a]) => self.truth_as_number(q, t, *a, depth + 1),
+            (Op::And | Op::Or, [a, b]) => {
+                let a = self.truth_as_number(q, t, *a, depth + 1)?;
+                let b = self.truth_as_number(q, t, *b, depth + 1)?;
+                Some(match op {
+                    Op::And => Formula::all([a, b]),
+                    _or => Formula::any([a, b]),
+                })
+            }
+            _another => None,
+        }
+    }
+}
+
+/// Numbers that textures say of themselves.
+impl Subject<'_> {
+    /// What a function of a texture that asks for a number gives.
+    pub fn texture_number(
+        &self,
+        q: &mut Query,
+        t: &mut Thread,
+        (texture, function): (Memory, TextureFunction),
+        args: &[Value],
+    ) -> Option<Int> {
+        match function {
+            TextureFunction::Levels => Some(self.levels(q, texture)),
+            TextureFunction::Samples => Some(self.samples(q, texture)),
+            TextureFunction::ArraySize => Some(self.elements(q, texture)),
+            TextureFunction::Width | TextureFunction::Height | TextureFunction::Depth => {
+                let d = function.extent()?;
+                let operands = function.operands(self.dimension(texture)?, args);
+                let Some(level) = operands.level else {
+                    return Some(self.texels(q, texture, d));
+                };
+                let level = self.int(q, t, level)?;
+                let texels = self.texels_of_level(q, texture, d, &level)?;
+                let levels = self.levels(q, texture);
+                let there = within(&level.form, &levels.form)?;
+                let key = format!("{:?} if it is there", texels.form);
+                let given = q.symbol(&key, 0, texels.high);
+                if q.first_time(&key) {
+                    let none = Formula::eq(&given.form, &Linear::constant(0))?;
+                    let all = Formula::eq(&given.form, &texels.form)?;
+                    let absent = Formula::all([there.negated()?, none]);
+                    q.say(Some(Formula::any([Formula::all([there, all]), absent])));
+                }
+                Some(given)
+            }
+            TextureFunction::Read
+            | TextureFunction::Write
+            | TextureFunction::Sample(_)
+            | TextureFunction::Gather { .. }
+            | TextureFunction::SampleCompare(_)
+            | TextureFunction::GatherCompare(_)
+            | TextureFunction::Fence => None,
+        }
     }
 }

@@ -4,8 +4,8 @@
 use invar_ir::{Dim, Imm, Op};
 
 use crate::condition::{Condition, Number, Term};
-use crate::kernel::Subject;
 use crate::prove::{Known, Session, tells_more};
+use crate::subject::Subject;
 
 /// How large a tile is at most, in a direction.
 const MOST_TILE: i128 = 256;

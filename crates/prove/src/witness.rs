@@ -9,12 +9,12 @@ use invar_ir::{Dim, Dimension, Kernel, Memory, Module, ParamKind, Requirement, T
 use invar_texture::{PixelFormat, TextureShape};
 
 use crate::condition::{Condition, Number};
-use crate::kernel::{Engine, Subject};
 use crate::launch::Launch;
 use crate::made;
 use crate::prove::{Goal, Session};
 use crate::required;
-use crate::value::{LARGEST_BUFFER, LARGEST_GRID, LARGEST_THREADGROUP, MOST_LEVELS};
+use crate::subject::{Engine, Subject};
+use crate::thread::{LARGEST_BUFFER, LARGEST_GRID, LARGEST_THREADGROUP, MOST_LEVELS};
 
 /// Models are looked for with numbers of the launch at most so large, small ones first.
 const LIMITS: [Option<i128>; 5] = [Some(40), Some(300), Some(3000), Some(70_000), None];

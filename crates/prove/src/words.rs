@@ -6,7 +6,7 @@ use invar_ir::{Dim, Module};
 
 use crate::condition::Launches;
 use crate::launch::Launch;
-use crate::value::{LARGEST_BUFFER, LARGEST_THREADGROUP};
+use crate::thread::{LARGEST_BUFFER, LARGEST_THREADGROUP};
 use crate::{Doubt, Report, Verdict};
 
 impl Verdict {

@@ -432,12 +432,9 @@ fn add_needs_of_methods(
     count
 }
 
-/// Modules that need one another stand and fall together, so there are few of them.
-const MOST: usize = 3;
-/// In the prover what a value is, what holds where, and what a loop keeps are asked of one another.
-const MOST_OF_THE_PROVER: usize = 16;
-
-fn assert_no_large_circles(mut needs: BTreeMap<Vec<String>, BTreeSet<Vec<String>>>, most: usize) {
+/// Modules that need one another stand and fall together, so there are few of them: three at most.
+fn assert_no_large_circles(mut needs: BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) {
+    const MOST: usize = 3;
     // What each needs, whether by itself or through others.
     loop {
         let before = needs.clone();
@@ -456,7 +453,7 @@ fn assert_no_large_circles(mut needs: BTreeMap<Vec<String>, BTreeSet<Vec<String>
             .filter(|to| needs.get(*to).is_some_and(|back| back.contains(from)));
         let circle: Vec<String> = circle.map(|names| names.join("::")).collect();
         assert!(
-            circle.len() <= most,
+            circle.len() <= MOST,
             "need one another: {}",
             circle.join(", ")
         );
@@ -475,7 +472,7 @@ fn modules_form_no_large_circles() {
         let code = modules(&folder.join("src"));
         let needs = needs(&code);
         edges += needs.values().map(BTreeSet::len).sum::<usize>();
-        assert_no_large_circles(needs, MOST);
+        assert_no_large_circles(needs);
     }
     assert!(edges > 800, "only {edges} needs of modules were found");
 }
@@ -492,11 +489,7 @@ fn modules_of_one_type_form_no_large_circles() {
         let code = modules(&folder.join("src"));
         let mut needs = needs(&code);
         calls += add_needs_of_methods(&code, &mut needs);
-        let most = match folder.ends_with("prove") {
-            true => MOST_OF_THE_PROVER,
-            false => MOST,
-        };
-        assert_no_large_circles(needs, most);
+        assert_no_large_circles(needs);
     }
     assert!(calls > 2000, "only {calls} calls were found");
 }
