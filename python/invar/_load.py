@@ -227,10 +227,9 @@ class Written:
         writes = step.flags & _arguments._WRITEABLE
         of_numbers = isinstance(x, (list, tuple)) and not any(hasattr(i, "__len__") for i in x)
         if _is_plain(x):
-            # One vector by reference.
-            is_vector = length == 1 and of_numbers and step.shape == (len(x),)
-            if is_vector and not writes and self._unit is None:
-                return [x]
+            if of_numbers and length == 1 and not writes and (self.unit or step).shape == (len(x),):
+                # One vector by reference.
+                x, of_numbers = [x], False
             if writes or of_numbers and self._unit is None:
                 return x
             is_one = length == 1 and isinstance(x, (list, tuple)) and not of_numbers and len(x) > 1
