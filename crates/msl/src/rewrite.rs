@@ -986,11 +986,20 @@ impl Rewriter<'_> {
             .collect();
         let base = words.join(" ");
         let (mut is_variable, mut end) = (is_variable, first);
+        // Whether what the declarator begins with is given, and the lists of a template's arguments that are open in it.
+        let (mut is_given, mut depth) = (false, 0_u32);
         while end < self.t.len() {
             match self.t.word(end) {
+                // A function.
+                "(" if !is_given => return,
                 "(" | "[" | "{" => end = self.t.closing(end),
                 ";" | ")" | "}" => return,
-                "," => {
+                "=" => is_given = true,
+                "<" if is_given => depth += 1,
+                ">" => depth = depth.saturating_sub(1),
+                ">>" => depth = depth.saturating_sub(2),
+                "," if depth == 0 => {
+                    is_given = false;
                     let next = self.t.word(self.t.next(end));
                     let lies_there = !matches!(next, "*" | "&" | "&&" | "const" | "(");
                     if lies_there != is_variable && !base.contains('{') {
@@ -1146,6 +1155,12 @@ mod tests {
             "tg_variable struct { uint p, q; } b;"
         );
         assert_eq!(of("S<threadgroup uint, 4> x;"), "S<threadgroup uint, 4> x;");
+        for stays in [
+            "threadgroup T *p = get<T, N>(a, b);",
+            "threadgroup T *f(int n) { return g(n); } int a, b; template <class A, class B> struct S;",
+        ] {
+            assert_eq!(of(stays), stays);
+        }
         assert_eq!(
             of("f(int y, threadgroup float x[4]);"),
             "f(int y, threadgroup float x[4]);"
