@@ -484,7 +484,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         match (op, holds) {
             (Op::Lt | Op::Le | Op::Gt | Op::Ge, _) => {}
             (Op::Ne, true) | (Op::Eq, false) => {
-                self.learn_not_zero(args, find);
+                self.learn_differ(args, find);
                 return;
             }
             _says_nothing => return,
@@ -519,26 +519,45 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         find.known.push((args[more], Interval { low, ..large }));
     }
 
-    /// Of two values that differ, of which one is zero: the other is at least one, if it has no sign.
-    fn learn_not_zero(&self, args: &[Value], find: &mut Find<'c>) {
+    /// Of two values that differ, of which one is the same number everywhere: where the other's interval begins or ends
+    /// with that number, it begins or ends one later or earlier. For conditions that wrap a place around,
+    /// `x == 0 ? n - 1 : x - 1`. What is compared is a position, the index of a loop, or an integer without a sign with
+    /// zero: of anything else it would have to be asked whether it wrapped.
+    fn learn_differ(&self, args: &[Value], find: &mut Find<'c>) {
+        let &[a, b] = args else { return };
         let is_unsigned = |v: Value| {
             let scalar = self.analysis.kernel.ty(v).scalar();
             scalar.is_some_and(Scalar::is_unsigned_integer)
         };
-        let is_zero = |v: Value| self.analysis.constant_index(v) == Some(0);
-        let value = match args {
-            [a, b] if is_zero(*b) => *a,
-            [a, b] if is_zero(*a) => *b,
-            _another => return,
-        };
-        let conditions = find.conditions.len();
-        match self.checked(value, find, 0).filter(|_| is_unsigned(value)) {
-            Some(all) => {
-                let one = all.low.get_type().const_int(1, false);
-                let low = self.picked(IntPredicate::SGT, all.low, one);
-                find.known.push((value, Interval { low, ..all }));
+        for (value, other) in [(a, b), (b, a)] {
+            let is_place = self.dimension(value).is_some() || find.indices.contains_key(&value);
+            let is_zero = self.analysis.constant_index(other) == Some(0);
+            if !is_place && !(is_zero && is_unsigned(value)) {
+                continue;
             }
-            None => find.conditions.truncate(conditions),
+            let conditions = find.conditions.len();
+            let intervals = [value, other].map(|v| self.checked(v, find, 0));
+            let [Some(all), Some(one)] = intervals else {
+                find.conditions.truncate(conditions);
+                continue;
+            };
+            let [all, one] = self.same_width([all, one]);
+            if one.low != one.high {
+                find.conditions.truncate(conditions);
+                continue;
+            }
+            let e = &self.e;
+            let by = |end: IntValue<'c>| {
+                let meets = e.compare(IntPredicate::EQ, end, one.low);
+                let ty = end.get_type();
+                let (step, none) = (ty.const_int(1, false), ty.const_zero());
+                e.select(meets.into(), step.into(), none.into())
+                    .into_int_value()
+            };
+            let low = e.add(all.low, by(all.low));
+            let high = e.sub(all.high, by(all.high));
+            find.known.push((value, Interval { low, high, ..all }));
+            return;
         }
     }
 

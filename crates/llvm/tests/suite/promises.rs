@@ -1,12 +1,13 @@
 //! What the compiler promises beside results: that a kernel can be stopped, what is refused and how, and
 //! code for processors that are not here.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use invar_ir::text::parse;
 use invar_ir::{Rule, Verified, verify};
-use invar_llvm::abi::{Argument, Launch, STOPPED};
+use invar_llvm::abi::{Argument, ColdPaths, DONE, Launch, STOPPED};
 use invar_llvm::{
     CompileOptions, KernelInfo, Program, Target, Text, compile, compile_cold_paths, emit,
 };
@@ -963,4 +964,79 @@ fn narrow_rows_that_wrap_are_no_gathers() {
     assert!(breaks("%wrapped"));
     // What a thread loaded may lie anywhere.
     assert!(!breaks("%table"));
+}
+
+/// The cold paths that [`counted`] goes on to, and how often it was asked.
+static COLD_PATHS: Mutex<Option<ColdPaths>> = Mutex::new(None);
+static COLD_CHUNKS: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" fn counted(launch: *const Launch, number: u32, frame: *mut u8) -> u32 {
+    COLD_CHUNKS.fetch_add(1, Ordering::Relaxed);
+    let cold_paths = *COLD_PATHS.lock().expect("no panic");
+    // SAFETY: they are of the code that asks.
+    unsafe { cold_paths.expect("set before the launch")(launch, number, frame) }
+}
+
+#[test]
+fn places_that_wrap_by_conditions_are_checked_once() {
+    const N: usize = 1 << 16;
+    let text = "
+        kernel @around(%x: device read f32, %y: device write f32, %n: i32) {
+            %p = thread_position_in_grid x
+            %c = cast i32 %p
+            %zero = const i32 0
+            %one = const i32 1
+            %end = sub %n, %one
+            %first = eq %c, %zero
+            %before = sub %c, %one
+            %left = select %before, %end, %first
+            %last = ne %c, %end
+            %behind = add %c, %one
+            %right = select %zero, %behind, %last
+            %a = load %x[%left]
+            %b = load %x[%right]
+            %sum = add %a, %b
+            store %y[%c], %sum
+        }";
+    let options = CompileOptions {
+        threadgroup_size: Some([64, 1, 1]),
+        ..CompileOptions::default()
+    };
+    let object = compile(&module(text), "around", &options).expect("it compiles");
+    let program = Program::load(&object).expect("it is for this machine");
+    let own = program.cold_paths(compile_cold_paths);
+    *COLD_PATHS.lock().expect("no panic") = Some(own.expect("they compile"));
+    let x: Vec<f32> = (0..N).map(|i| i as f32).collect();
+    let mut y = vec![0f32; N];
+    let mut n = N as i32;
+    let arguments = [
+        (x.as_ptr().cast_mut().cast(), N as u64),
+        (y.as_mut_ptr().cast(), N as u64),
+        ((&raw mut n).cast(), 1),
+    ]
+    .map(|(data, length)| Argument { data, length });
+    let stop = AtomicU32::new(0);
+    let groups = (N / 64) as u32;
+    let launch = Launch {
+        arguments: arguments.as_ptr(),
+        stop: &stop,
+        least_streamed_bytes: u64::MAX,
+        cold_paths: counted,
+        threads: [N as u32, 1, 1],
+        threadgroup: [64, 1, 1],
+        threadgroups: [groups, 1, 1],
+    };
+    // SAFETY: there is an argument for each parameter.
+    let bytes = unsafe { program.scratch_bytes(&launch) } as usize;
+    let mut scratch = vec![0u8; bytes + 64];
+    let start = scratch.as_ptr().align_offset(64);
+    // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
+    let entry =
+        unsafe { program.entry()(&launch, 0, groups.into(), scratch.as_mut_ptr().add(start)) };
+    assert_eq!(entry, DONE);
+    let sums = (0..N).map(|i| ((i + N - 1) % N + (i + 1) % N) as f32);
+    assert!(y.iter().copied().eq(sums));
+    // The first chunk and the last one are not like the others.
+    let cold = COLD_CHUNKS.load(Ordering::Relaxed);
+    assert!(cold <= 4, "{cold} chunks");
 }
