@@ -487,6 +487,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.learn_differ(args, find);
                 return;
             }
+            (Op::Eq, true) | (Op::Ne, false) => {
+                self.learn_multiple(args, find);
+                return;
+            }
             _says_nothing => return,
         }
         let ty = self.analysis.kernel.ty(args[0]);
@@ -558,6 +562,49 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let high = e.sub(all.high, by(all.high));
             find.known.push((value, Interval { low, high, ..all }));
             return;
+        }
+    }
+
+    /// Of a remainder that is zero: what is divided ends at a multiple. For trees whose step grows, where every second
+    /// thread adds what the next one has, then every fourth.
+    fn learn_multiple(&self, args: &[Value], find: &mut Find<'c>) {
+        let &[a, b] = args else { return };
+        let zero = |v: Value| self.analysis.constant_index(v) == Some(0);
+        let rest = match (zero(a), zero(b)) {
+            (false, true) => a,
+            (true, false) => b,
+            _another => return,
+        };
+        let definition = self.analysis.plan.definitions.get(&rest);
+        let Some((op, _, args)) = definition.and_then(|inst| inst.kind.as_op()) else {
+            return;
+        };
+        let constant = |v: Value| {
+            let constant = self.analysis.constant_index(v)?;
+            u64::try_from(constant).ok()
+        };
+        let divided = match op {
+            Op::Rem => constant(args[1]).map(|divisor| (args[0], divisor)),
+            Op::And => [(args[0], args[1]), (args[1], args[0])]
+                .into_iter()
+                .find_map(|(value, mask)| Some((value, constant(mask)?.checked_add(1)?)))
+                .filter(|(_, divisor)| divisor.is_power_of_two()),
+            _another => None,
+        };
+        let Some((value, divisor)) = divided.filter(|(_, divisor)| *divisor > 1) else {
+            return;
+        };
+        let is_unsigned =
+            (self.analysis.kernel.ty(value).scalar()).is_some_and(Scalar::is_unsigned_integer);
+        let conditions = find.conditions.len();
+        match self.checked(value, find, 0).filter(|_| is_unsigned) {
+            Some(all) => {
+                let e = &self.e;
+                let divisor = all.high.get_type().const_int(divisor, false);
+                let high = e.mul(e.divide(all.high, divisor), divisor);
+                find.known.push((value, Interval { high, ..all }));
+            }
+            None => find.conditions.truncate(conditions),
         }
     }
 

@@ -1,8 +1,8 @@
 //! What the compiler promises beside results: that a kernel can be stopped, what is refused and how, and
 //! code for processors that are not here.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use invar_ir::text::parse;
@@ -977,6 +977,60 @@ unsafe extern "C" fn counted(launch: *const Launch, number: u32, frame: *mut u8)
     unsafe { cold_paths.expect("set before the launch")(launch, number, frame) }
 }
 
+/// Runs the one kernel of a module, whose parameters are arrays, and gives how many chunks took a cold path.
+fn cold_chunks(
+    text: &str,
+    threads: u32,
+    threadgroup: u32,
+    arrays: &mut [&mut [f32]],
+    number: Option<&mut i32>,
+) -> u32 {
+    // What is counted is of one launch.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = CompileOptions {
+        threadgroup_size: Some([threadgroup, 1, 1]),
+        ..CompileOptions::default()
+    };
+    let module = module(text);
+    let object = compile(&module, &module.kernels[0].name, &options).expect("it compiles");
+    let program = Program::load(&object).expect("it is for this machine");
+    let own = program.cold_paths(compile_cold_paths);
+    *COLD_PATHS.lock().expect("no panic") = Some(own.expect("they compile"));
+    COLD_CHUNKS.store(0, Ordering::Relaxed);
+    let mut arguments = Vec::new();
+    for array in arrays {
+        arguments.push(Argument {
+            data: array.as_mut_ptr().cast(),
+            length: array.len() as u64,
+        });
+    }
+    arguments.extend(number.map(|number| Argument {
+        data: std::ptr::from_mut(number).cast(),
+        length: 1,
+    }));
+    let stop = AtomicU32::new(0);
+    let groups = threads / threadgroup;
+    let launch = Launch {
+        arguments: arguments.as_ptr(),
+        stop: &stop,
+        least_streamed_bytes: u64::MAX,
+        cold_paths: counted,
+        threads: [threads, 1, 1],
+        threadgroup: [threadgroup, 1, 1],
+        threadgroups: [groups, 1, 1],
+    };
+    // SAFETY: there is an argument for each parameter.
+    let bytes = unsafe { program.scratch_bytes(&launch) } as usize;
+    let mut scratch = vec![0u8; bytes + 64];
+    let start = scratch.as_ptr().align_offset(64);
+    // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
+    let end =
+        unsafe { program.entry()(&launch, 0, groups.into(), scratch.as_mut_ptr().add(start)) };
+    assert_eq!(end, DONE);
+    COLD_CHUNKS.load(Ordering::Relaxed)
+}
+
 #[test]
 fn places_that_wrap_by_conditions_are_checked_once() {
     const N: usize = 1 << 16;
@@ -998,45 +1052,73 @@ fn places_that_wrap_by_conditions_are_checked_once() {
             %sum = add %a, %b
             store %y[%c], %sum
         }";
-    let options = CompileOptions {
-        threadgroup_size: Some([64, 1, 1]),
-        ..CompileOptions::default()
-    };
-    let object = compile(&module(text), "around", &options).expect("it compiles");
-    let program = Program::load(&object).expect("it is for this machine");
-    let own = program.cold_paths(compile_cold_paths);
-    *COLD_PATHS.lock().expect("no panic") = Some(own.expect("they compile"));
-    let x: Vec<f32> = (0..N).map(|i| i as f32).collect();
+    let mut x: Vec<f32> = (0..N).map(|i| i as f32).collect();
     let mut y = vec![0f32; N];
     let mut n = N as i32;
-    let arguments = [
-        (x.as_ptr().cast_mut().cast(), N as u64),
-        (y.as_mut_ptr().cast(), N as u64),
-        ((&raw mut n).cast(), 1),
-    ]
-    .map(|(data, length)| Argument { data, length });
-    let stop = AtomicU32::new(0);
-    let groups = (N / 64) as u32;
-    let launch = Launch {
-        arguments: arguments.as_ptr(),
-        stop: &stop,
-        least_streamed_bytes: u64::MAX,
-        cold_paths: counted,
-        threads: [N as u32, 1, 1],
-        threadgroup: [64, 1, 1],
-        threadgroups: [groups, 1, 1],
-    };
-    // SAFETY: there is an argument for each parameter.
-    let bytes = unsafe { program.scratch_bytes(&launch) } as usize;
-    let mut scratch = vec![0u8; bytes + 64];
-    let start = scratch.as_ptr().align_offset(64);
-    // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
-    let entry =
-        unsafe { program.entry()(&launch, 0, groups.into(), scratch.as_mut_ptr().add(start)) };
-    assert_eq!(entry, DONE);
+    let cold = cold_chunks(text, N as u32, 64, &mut [&mut x, &mut y], Some(&mut n));
     let sums = (0..N).map(|i| ((i + N - 1) % N + (i + 1) % N) as f32);
     assert!(y.iter().copied().eq(sums));
     // The first chunk and the last one are not like the others.
-    let cold = COLD_CHUNKS.load(Ordering::Relaxed);
     assert!(cold <= 4, "{cold} chunks");
+}
+
+#[test]
+fn trees_whose_step_grows_are_checked_once() {
+    let level = |step: u32, condition: &str| {
+        format!(
+            "%step.{step} = const u32 {step}
+            %every.{step} = const u32 {}
+            %mask.{step} = const u32 {}
+            %rest.{step} = {condition}
+            %is.{step} = eq %rest.{step}, %zero
+            if %is.{step} {{
+                %a.{step} = load %s[%t]
+                %o.{step} = add %t, %step.{step}
+                %b.{step} = load %s[%o.{step}]
+                %c.{step} = add %a.{step}, %b.{step}
+                store %s[%t], %c.{step}
+            }}
+            barrier threadgroup [threadgroup]",
+            2 * step,
+            2 * step - 1
+        )
+    };
+    for by_mask in [false, true] {
+        let levels: Vec<String> = (0..8)
+            .map(|i| {
+                let step = 1u32 << i;
+                let condition = if by_mask {
+                    format!("and %t, %mask.{step}")
+                } else {
+                    format!("rem %t, %every.{step}")
+                };
+                level(step, &condition)
+            })
+            .collect();
+        let text = format!(
+            "
+            kernel @tree(%x: device read f32, %y: device write f32) threadgroup(256) {{
+                %s = alloc threadgroup f32[256]
+                %t = thread_index_in_threadgroup
+                %g = threadgroup_position_in_grid x
+                %i = thread_position_in_grid x
+                %zero = const u32 0
+                %v = load %x[%i]
+                store %s[%t], %v
+                barrier threadgroup [threadgroup]
+                {}
+                %first = eq %t, %zero
+                if %first {{
+                    %all = load %s[%zero]
+                    store %y[%g], %all
+                }}
+            }}",
+            levels.join("\n")
+        );
+        let mut x: Vec<f32> = (0..1024).map(|i| i as f32).collect();
+        let mut y = [0f32; 4];
+        let cold = cold_chunks(&text, 1024, 256, &mut [&mut x, &mut y], None);
+        assert_eq!(y, [32640., 98176., 163_712., 229_248.]);
+        assert_eq!(cold, 0, "{text}");
+    }
 }
