@@ -536,7 +536,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         for (value, other) in [(a, b), (b, a)] {
             let is_place = self.dimension(value).is_some() || find.indices.contains_key(&value);
             let is_zero = self.analysis.constant_index(other) == Some(0);
-            if !is_place && !(is_zero && is_unsigned(value)) {
+            if !(is_place || is_zero && is_unsigned(value)) {
                 continue;
             }
             let conditions = find.conditions.len();
