@@ -15,3 +15,18 @@ kernel void vectors(device const float4 * x [[buffer(0)]], device float4 * y [[b
 }
 // run: @vectors(x = iota(8), y = zeros(8), z = zeros(6)) grid(2) threadgroup(2)
 //   -> y == [2, 0.5, 2, 6, 5.5, 4.5, 6, 14], z == [6.5, 1, 3, 20.5, 6, 6]
+
+// Steps of all components, in front and behind, and the sign that changes nothing.
+kernel void steps(device int * y [[buffer(0)]]) {
+    int3 a = int3(1, 2, 3);
+    const int3 before = a++;
+    y[0] = before.x * 10 + a.x;
+    const int3 down = a--;
+    y[1] = down.y * 10 + a.y;
+    y[2] = (++a).z * 10 + (--a).z;
+    y[3] = (+a).x;
+    packed_char2 b = packed_char2(127, -128);
+    b++;
+    y[4] = b.x;
+}
+// run: @steps(y = zeros(5)) grid(1) threadgroup(1) -> y == [12, 32, 43, 1, -128]

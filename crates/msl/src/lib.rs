@@ -42,6 +42,7 @@ mod fields;
 mod flow;
 mod graph;
 mod kept;
+mod known;
 mod lanes;
 mod logging;
 mod members;

@@ -13,6 +13,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::bodies::{self, Body};
 use crate::clang;
+use crate::known;
 use crate::members;
 use crate::specialisations;
 use crate::tokens::{Columns, Tokens, is_number};
@@ -65,8 +66,10 @@ pub(crate) fn macros(text: &str, all: &mut HashMap<String, i64>) {
 
 /// Rewrites a text, of which some bodies are left out: a kernel that needs one is refused by its number.
 pub(crate) fn rewrite(text: &str, wanted: &Wanted, left_out: &[(Body, usize)]) -> Rewritten {
+    let t = Tokens::new(text);
     let mut r = Rewriter {
-        t: Tokens::new(text),
+        known: known::constants(&t),
+        t,
         wanted,
         constants: Vec::new(),
         scopes: vec![0],
@@ -111,6 +114,8 @@ pub(crate) fn rewrite(text: &str, wanted: &Wanted, left_out: &[(Body, usize)]) -
 
 struct Rewriter<'a> {
     t: Tokens<'a>,
+    /// The words `constant` of what is known before the program runs.
+    known: HashSet<usize>,
     wanted: &'a Wanted<'a>,
     constants: Vec<FunctionConstant>,
     /// The braces that are open, by number.
@@ -268,6 +273,7 @@ impl Rewriter<'_> {
                 let all = format!("__attribute__((annotate(\"msl.constant\"){of})) const");
                 self.t.put(at, all);
             }
+            "constant" if self.known.contains(&at) => self.t.put(at, "constexpr const"),
             "{" => {
                 if let Some(end) = self.twin(at) {
                     return end;
