@@ -313,7 +313,7 @@ impl Writer<'_> {
             self.line("if (exists) {");
             self.indent += 1;
         }
-        self.line("loop {");
+        self.line(self.loops.endless());
         self.loop_body(inst, body, carried);
         self.line("}");
         if guard {
@@ -366,16 +366,18 @@ impl Writer<'_> {
         };
         let next = |amount: &str| format!("{name} = {name} + {amount}");
         match by {
-            Some(0) => self.line(format!(
-                "for (var {name}: {holds} = {start}; false; {name} = {name}) {{"
-            )),
+            Some(0) => {
+                let clauses = format!("{name}: {holds} = {start}; false; {name} = {name}");
+                self.line(self.loops.counted(clauses));
+            }
             Some(by) if never_wraps => {
                 let amount = self.same_type(by, scalar);
                 let operator = if by > 0 { "<" } else { ">" };
-                self.line(format!(
-                    "for (var {name}: {holds} = {start}; {name} {operator} {limit}; {}) {{",
+                let clauses = format!(
+                    "{name}: {holds} = {start}; {name} {operator} {limit}; {}",
                     next(&amount)
-                ));
+                );
+                self.line(self.loops.counted(clauses));
             }
             Some(_) | None => {
                 self.line(format!("var {name}: {holds} = {start};"));
@@ -408,7 +410,7 @@ impl Writer<'_> {
                     ),
                 };
                 let last = if narrow { "false".to_string() } else { last };
-                self.line("loop {");
+                self.line(self.loops.endless());
                 self.line(format!("    if (!({more})) {{ break; }}"));
                 self.loop_body(inst, body, carried);
                 let last_name = self.names.unique("last");
@@ -586,10 +588,11 @@ impl Writer<'_> {
                     object.slots
                 ));
             } else {
-                line(&format!(
-                    "for (var slot = local__index; slot < {}u; slot += {workgroup_threads}u) {{ {slot} }}",
+                let each = self.loops.counted(format!(
+                    "slot = local__index; slot < {}u; slot += {workgroup_threads}u",
                     object.slots
                 ));
+                line(&format!("{each} {slot} }}"));
             }
         }
         if zeroed {

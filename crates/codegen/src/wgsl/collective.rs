@@ -101,7 +101,10 @@ impl Writer<'_> {
                 let body = self.element_copy(to, from, inner, steps, indices, indent + 1);
                 steps.pop();
                 indices.pop();
-                format!("{pad}for (var {k} = 0u; {k} < {count}u; {k}++) {{\n{body}{pad}}}\n")
+                let each = self
+                    .loops
+                    .counted(format!("{k} = 0u; {k} < {count}u; {k}++"));
+                format!("{pad}{each}\n{body}{pad}}}\n")
             }
             ElementType::Struct(id) => {
                 let fields: Vec<ElementType> = self.module.structs[id.0 as usize]
@@ -150,11 +153,11 @@ impl Writer<'_> {
         } else {
             ("max(0li, -to)".to_string(), "1li".to_string())
         };
-        self.helper(&name, |_| {
+        self.helper(&name, |w| {
+            let each = w.loops.counted(format!("n = {begin}; n < end; n = n + step"));
             format!(
                 "fn {name}(to: i64, source: i64, count: i64) {{\n    \
-                 let end = min(count, {length} - to);\n    let step = {step};\n    \
-                 for (var n = {begin}; n < end; n = n + step) {{\n        \
+                 let end = min(count, {length} - to);\n    let step = {step};\n    {each}\n        \
                  let i = i64__index(to + n);\n        let j = i64__index(source + n);\n{body}    }}\n}}\n"
             )
         });
@@ -191,11 +194,11 @@ impl Writer<'_> {
                 rows,
             } => {
                 let name = format!("{helper}_2d");
-                self.helper(&name, |_| {
+                self.helper(&name, |w| {
+                    let each_row = w.loops.counted("row = 0li; row < rows; row = row + 1li");
                     format!(
                         "fn {name}(to: i64, source: i64, to_row: i64, source_row: i64, columns: i64, rows: i64) {{\n    \
-                         var i = to;\n    var j = source;\n    \
-                         for (var row = 0li; row < rows; row = row + 1li) {{\n        \
+                         var i = to;\n    var j = source;\n    {each_row}\n        \
                          {helper}(i, j, columns);\n        \
                          i = clamp(i + to_row, (-2305843009213693952li), 2305843009213693952li);\n        \
                          j = clamp(j + source_row, (-2305843009213693952li), 2305843009213693952li);\n    }}\n}}\n"
@@ -255,10 +258,9 @@ impl Writer<'_> {
         let entry = self.ty(value);
         let name = format!("{}__fill_matrix", tag(entry));
         let parameters = format!("x: {}", wgsl_type(entry));
+        let each = self.each_matrix_entry();
         self.makes_matrix((&name, &parameters), entry, None, |m| {
-            format!(
-                "    for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        {m}[e] = x;\n    }}\n"
-            )
+            format!("    {each}\n        {m}[e] = x;\n    }}\n")
         });
         let text = self.value(value);
         self.bind_matrix(result, &name, &text);
@@ -299,10 +301,9 @@ impl Writer<'_> {
         let suffix = if place.transpose { "_transposed" } else { "" };
         let name = format!("{}__load_matrix{suffix}", self.memory_name(place.memory));
         let entry = Self::entry(place.transpose);
+        let each = self.each_matrix_entry();
         self.makes_matrix((&name, "start: i64, row: i64"), way.ty, None, |m| {
-            format!(
-                "    for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        {m}[e] = {load}({entry});\n    }}\n"
-            )
+            format!("    {each}\n        {m}[e] = {load}({entry});\n    }}\n")
         });
         name
     }
@@ -340,10 +341,12 @@ impl Writer<'_> {
         } else {
             ("    var m = matrix;\n", "m")
         };
-        self.helper(&name, |_| {
+        self.helper(&name, |w| {
+            let each = w
+                .loops
+                .counted(format!("e = {lane}; e < {MATRIX_ENTRIES}u; e = e + step"));
             format!(
-                "fn {name}(start: i64, row: i64, matrix: {matrix}) {{\n{begin}    let step = {lanes};\n    \
-                 for (var e = {lane}; e < {MATRIX_ENTRIES}u; e = e + step) {{\n        \
+                "fn {name}(start: i64, row: i64, matrix: {matrix}) {{\n{begin}    let step = {lanes};\n    {each}\n        \
                  {store}({entry}, {m}[e]);\n    }}\n}}\n"
             )
         });
@@ -393,12 +396,14 @@ impl Writer<'_> {
         let [a, b, c] = scalars.map(|s| self.matrix_parameter(Type::Scalar(s)));
         let parameters = format!("a: {a}, b: {b}, c: {c}");
         let entry = wgsl_type(to);
+        let [rows, columns, terms] = ["r", "column", "k"].map(|i| {
+            self.loops
+                .counted(format!("{i} = 0u; {i} < {SIDE}u; {i}++"))
+        });
         self.makes_matrix((name, &parameters), to, Some(BY_VALUE), |m| {
             format!(
-                "    for (var r = 0u; r < {SIDE}u; r++) {{\n        \
-                 for (var column = 0u; column < {SIDE}u; column++) {{\n            \
-                 var sum: {entry} = {term}[r * 8u + column];\n            \
-                 for (var k = 0u; k < {SIDE}u; k++) {{\n                \
+                "    {rows}\n        {columns}\n            \
+                 var sum: {entry} = {term}[r * 8u + column];\n            {terms}\n                \
                  sum = {step};\n            }}\n            \
                  {m}[r * 8u + column] = sum;\n        }}\n    }}\n"
             )

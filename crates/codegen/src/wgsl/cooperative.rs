@@ -63,9 +63,11 @@ impl Writer<'_> {
         } else {
             format!("{MATRIX_ENTRIES}u")
         };
+        let each = self
+            .loops
+            .counted(format!("e = {lane}; e < end; e = e + step"));
         format!(
-            "{pad}let step = {lanes};\n{pad}let end = {end};\n{pad}\
-             for (var e = {lane}; e < end; e = e + step) {{\n{pad}    {statement}\n{pad}}}\n"
+            "{pad}let step = {lanes};\n{pad}let end = {end};\n{pad}{each}\n{pad}    {statement}\n{pad}}}\n"
         )
     }
 

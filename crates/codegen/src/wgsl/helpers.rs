@@ -6,6 +6,7 @@ use invar_ir::{Op, Scalar};
 
 use super::fused;
 use super::interface::Fma;
+use super::loops::Loops;
 use super::writer::Writer;
 
 impl Writer<'_> {
@@ -17,7 +18,7 @@ impl Writer<'_> {
             for other in helper.needs(fma) {
                 self.need(*other);
             }
-            self.helper(name, |_| helper.text(fma));
+            self.helper(name, |w| helper.text(fma, &w.loops));
         }
         name
     }
@@ -227,7 +228,7 @@ impl Helper {
         }
     }
 
-    fn text(self, fma: Fma) -> String {
+    fn text(self, fma: Fma, loops: &Loops) -> String {
         let name = self.name();
         match self {
             Helper::I32Div => division("i32", name, "/"),
@@ -266,7 +267,7 @@ impl Helper {
             Helper::I32MulHi => I32_MUL_HI.to_string(),
             Helper::U64MulHi => U64_MUL_HI.to_string(),
             Helper::I64MulHi => I64_MUL_HI.to_string(),
-            Helper::U64Quotient => U64_QUOTIENT.to_string(),
+            Helper::U64Quotient => u64_quotient(loops),
             Helper::I64Div => I64_DIV.to_string(),
             Helper::U64Div => U64_DIV.to_string(),
             Helper::I64Rem => I64_REM.to_string(),
@@ -425,34 +426,6 @@ const I64_MUL_HI: &str = "fn i64__mul_hi(a: i64, b: i64) -> i64 {
 }
 ";
 
-const U64_QUOTIENT: &str =
-    "// For b > 0, by the high words and then bit by bit: with a 64-bit division in a kernel some
-// compilers lose halves of other values.
-fn u64__quotient(a: u64, b: u64) -> u64 {
-    let high = u32(a >> 32u);
-    let low = u32(a & 0xfffffffflu);
-    var rest = u64(high);
-    var quotient = 0lu;
-    if (b <= 0xfffffffflu) {
-        let divisor = u32(b & 0xfffffffflu);
-        if (high == 0u) {
-            return u64(low / divisor);
-        }
-        quotient = u64(high / divisor);
-        rest = u64(high % divisor);
-    }
-    for (var bit = 0u; bit < 32u; bit++) {
-        rest = (rest << 1u) | u64((low >> (31u - bit)) & 1u);
-        quotient = quotient << 1u;
-        if (rest >= b) {
-            rest = rest - b;
-            quotient = quotient | 1lu;
-        }
-    }
-    return quotient;
-}
-";
-
 const I64_DIV: &str = "fn i64__div(a: i64, b: i64) -> i64 {
     let quotient = i64(u64__div(u64(i64__magnitude(a)), u64(i64__magnitude(b))));
     let negative = (a ^ b) >> 63u;
@@ -544,6 +517,39 @@ fn u64__to_bf16(x: u64) -> f32 {
     return bf16__round(f32(odd) * bitcast<f32>((127u + shift) << 23u));
 }
 ";
+
+/// A quotient of 64 bits.
+fn u64_quotient(loops: &Loops) -> String {
+    let each_bit = loops.counted("bit = 0u; bit < 32u; bit++");
+    format!(
+        "// For b > 0, by the high words and then bit by bit: with a 64-bit division in a kernel some
+// compilers lose halves of other values.
+fn u64__quotient(a: u64, b: u64) -> u64 {{
+    let high = u32(a >> 32u);
+    let low = u32(a & 0xfffffffflu);
+    var rest = u64(high);
+    var quotient = 0lu;
+    if (b <= 0xfffffffflu) {{
+        let divisor = u32(b & 0xfffffffflu);
+        if (high == 0u) {{
+            return u64(low / divisor);
+        }}
+        quotient = u64(high / divisor);
+        rest = u64(high % divisor);
+    }}
+    {each_bit}
+        rest = (rest << 1u) | u64((low >> (31u - bit)) & 1u);
+        quotient = quotient << 1u;
+        if (rest >= b) {{
+            rest = rest - b;
+            quotient = quotient | 1lu;
+        }}
+    }}
+    return quotient;
+}}
+"
+    )
+}
 
 /// A quotient of `f32`, with the name of a fused `fma`.
 fn quotient(fma: &str) -> String {

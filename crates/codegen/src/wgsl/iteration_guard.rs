@@ -21,11 +21,6 @@ pub(super) fn declaration(attributes: &str) -> String {
     )
 }
 
-/// Whether a piece of the module has a loop.
-pub(super) fn has_loop(text: &str) -> bool {
-    text.contains("loop {") || text.contains("for (")
-}
-
 /// The end of an entry point: walks the list.
 pub(super) fn check() -> String {
     format!(

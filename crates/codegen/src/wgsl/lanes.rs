@@ -366,6 +366,12 @@ impl Writer<'_> {
         name
     }
 
+    /// The head of a loop over the powers of two below `size`, by which lanes are apart.
+    fn each_distance(&self, size: u32) -> String {
+        self.loops
+            .counted(format!("d = 1u; d < {size}u; d = d * 2u"))
+    }
+
     /// The body of a scan over `size` lanes.
     fn scan(&mut self, rule: LaneRule, combine: Op, ty: Type, size: u32, span: Span) -> String {
         let shuffle = self.shuffle(ty);
@@ -376,8 +382,9 @@ impl Writer<'_> {
             &["below".into(), "all_of".into()],
             None,
         );
+        let each = self.each_distance(size);
         let mut body = format!(
-            "    var all_of = x;\n    for (var d = 1u; d < {size}u; d = d * 2u) {{\n        \
+            "    var all_of = x;\n    {each}\n        \
              let below = {shuffle}(all_of, first + place - min(d, place));\n        \
              if (place >= d) {{\n            all_of = {step};\n        }}\n    }}\n"
         );
@@ -432,9 +439,9 @@ impl Writer<'_> {
             body.push_str("    return all_of;\n");
             body
         } else {
+            let each = self.each_distance(size);
             format!(
-                "    var all_of = select({missing}, x, place < count);\n    \
-                 for (var d = 1u; d < {size}u; d = d * 2u) {{\n        \
+                "    var all_of = select({missing}, x, place < count);\n    {each}\n        \
                  let source = (place ^ d) & ~(d - 1u);\n        \
                  let theirs = {shuffle}(all_of, first + source);\n        \
                  let other = select({missing}, theirs, source < count);\n        \

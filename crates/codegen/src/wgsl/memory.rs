@@ -565,10 +565,11 @@ impl Writer<'_> {
     fn merge_helper(&mut self, memory: Memory, storage: Storage) -> String {
         let array = self.memory_name(memory);
         let name = format!("{array}__merge");
-        self.helper(&name, |_| {
+        self.helper(&name, |w| {
             let body = if storage == Storage::AtomicWords {
+                let again = w.loops.endless();
                 format!(
-                    "    loop {{\n        let old = atomicLoad(&{array}[word]);\n        \
+                    "    {again}\n        let old = atomicLoad(&{array}[word]);\n        \
                      if (atomicCompareExchangeWeak(&{array}[word], old, (old & ~mask) | bits).exchanged) {{\n            \
                      break;\n        }}\n    }}\n"
                 )
@@ -631,8 +632,9 @@ impl Writer<'_> {
             };
             // A read-modify-write that WGSL has not for this type.
             let by_exchange = |next: &str| {
+                let again = w.loops.endless();
                 format!(
-                    "        loop {{\n            let bits = atomicLoad({location});\n            \
+                    "        {again}\n            let bits = atomicLoad({location});\n            \
                      let old = {};\n            let next = {next};\n            \
                      if (atomicCompareExchangeWeak({location}, bits, {}).exchanged) {{\n                \
                      return old;\n            }}\n        }}\n",
@@ -663,9 +665,10 @@ impl Writer<'_> {
                 AtomicOp::Xor => simple("atomicXor"),
                 // WGSL's may fail although the values are equal; ours never does (T2).
                 AtomicOp::CompareExchange => format!(
-                    "        loop {{\n            let result = atomicCompareExchangeWeak({location}, {}, {});\n            \
+                    "        {}\n            let result = atomicCompareExchangeWeak({location}, {}, {});\n            \
                      if (result.exchanged || result.old_value != {}) {{\n                \
                      return {scalar}__exchange({}, result.exchanged);\n            }}\n        }}\n",
+                    w.loops.endless(),
                     inward("value"),
                     inward("desired"),
                     inward("value"),
@@ -708,9 +711,10 @@ impl Writer<'_> {
         if object.slots > CLEARED_SLOTS {
             let slot = self.zero_slot(memory, "slot");
             let end = object.slots;
-            self.line(format!(
-                "for (var slot = 0u; slot < {end}u; slot++) {{ {slot} }}"
-            ));
+            let each = self
+                .loops
+                .counted(format!("slot = 0u; slot < {end}u; slot++"));
+            self.line(format!("{each} {slot} }}"));
             return;
         }
         let name = self.memory_name(memory);

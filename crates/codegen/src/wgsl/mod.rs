@@ -34,7 +34,7 @@
 //! lanes), `lengths.rs` (of buffers), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `roles.rs` (which they are), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
-//! `iteration_guard.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
+//! `loops.rs` (the heads of loops), `iteration_guard.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL does not have; f64 in kernels; 64-bit integers where the
 //! target has none; the choice of an adapter.
@@ -60,6 +60,7 @@ mod iteration_guard;
 mod lanes;
 mod lengths;
 mod literals;
+mod loops;
 mod memory;
 mod names;
 mod operations;
@@ -86,6 +87,7 @@ pub use interface::{
     MAX_ELEMENTS, Source, WgslOptions, dispatch_parts,
 };
 pub use iteration_guard::ITERATION_GUARD;
+use loops::Loops;
 pub use memory::CLEARED_SLOTS;
 use names::Names;
 use plan::Plan;
@@ -314,6 +316,7 @@ impl<'a> Writer<'a> {
             names_of_memory,
             samplers: Vec::new(),
             uses_subgroups: false,
+            loops: Loops::default(),
         }
     }
 
@@ -341,13 +344,8 @@ impl<'a> Writer<'a> {
         let (workgroup, workgroup_bytes) = self.workgroup_variables();
         let mut text = self.heading();
         text.push_str(&declarations);
-        let pieces = [&start.text, &self.body];
-        if self.options.features.ends_loops
-            && pieces
-                .into_iter()
-                .chain(self.helpers.texts())
-                .any(|piece| iteration_guard::has_loop(piece))
-        {
+        let watched = self.options.features.ends_loops && self.loops.any();
+        if watched {
             let place = places.free();
             text.push_str(&iteration_guard::declaration(&attributes(place)));
             bindings.push(Binding {
@@ -361,9 +359,6 @@ impl<'a> Writer<'a> {
             text.push('\n');
             text.push_str(helper);
         }
-        let watched = bindings
-            .last()
-            .is_some_and(|b| b.bound == Bound::IterationGuard);
         text.push_str(&self.entry_function(&entry_point, workgroup_threads, &start, watched));
         if has_64_bits(&text) {
             let heading = text.find("\n\n").map_or(0, |end| end + 1);

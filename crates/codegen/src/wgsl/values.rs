@@ -129,15 +129,20 @@ impl Writer<'_> {
         self.helper(name, |_| text);
     }
 
+    /// The head of a loop over the entries of a matrix.
+    pub(super) fn each_matrix_entry(&self) -> String {
+        self.loops
+            .counted(format!("e = 0u; e < {MATRIX_ENTRIES}u; e++"))
+    }
+
     /// Copies a matrix of that type from one variable to another, which stay where they lie.
     pub(super) fn copy_matrix(&mut self, ty: Type, to: &str, source: &str) {
         let entry = Type::Scalar(ty.scalar().unwrap_or(Scalar::F32));
         let name = format!("{}__copy_matrix", tag(entry));
         let parameters = format!("source: {}", self.matrix_parameter(entry));
+        let each = self.each_matrix_entry();
         self.makes_matrix((&name, &parameters), entry, None, |m| {
-            format!(
-                "    for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        {m}[e] = (*source)[e];\n    }}\n"
-            )
+            format!("    {each}\n        {m}[e] = (*source)[e];\n    }}\n")
         });
         self.line(format!("{name}(&{to}, &{source});"));
     }

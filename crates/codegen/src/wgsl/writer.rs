@@ -9,6 +9,7 @@ use invar_ir::{
 };
 
 use super::interface::WgslOptions;
+use super::loops::Loops;
 use super::names::Names;
 use super::plan::Plan;
 use super::roles::Role;
@@ -90,6 +91,7 @@ pub(super) struct Writer<'a> {
     /// The samplers that the kernel says, and their names.
     pub(super) samplers: Vec<(String, Sampler)>,
     pub(super) uses_subgroups: bool,
+    pub(super) loops: Loops,
 }
 
 /// What a thread knows of its place, in the order in which it is computed.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use invar_codegen::wgsl::{Bound, CooperativeMatrices, Features, Fma, WgslOptions, write};
+use invar_codegen::wgsl::{Bound, CooperativeMatrices, Features, Fma, Source, WgslOptions, write};
 use invar_ir::text::{case::cases, parse};
 use invar_ir::{
     Access, Diagnostics, FloatMode, Imm, Kernel, KernelBuilder, Module, Op, ParamKind, Place,
@@ -115,6 +115,10 @@ pub fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> W
 }
 
 pub fn validate(text: &str) -> Result<(), String> {
+    validated(text).map(|_| ())
+}
+
+fn validated(text: &str) -> Result<naga::Module, String> {
     let module = naga::front::wgsl::parse_str(text).map_err(|e| e.emit_to_string(text))?;
     let mut validator = naga::valid::Validator::new(
         naga::valid::ValidationFlags::all(),
@@ -123,15 +127,46 @@ pub fn validate(text: &str) -> Result<(), String> {
     validator
         .subgroup_stages(naga::valid::ShaderStages::all())
         .subgroup_operations(naga::valid::SubgroupOperationSet::all());
-    validator
-        .validate(&module)
-        .map(|_| ())
-        .map_err(|e| e.emit_to_string(text))
+    match validator.validate(&module) {
+        Ok(_) => Ok(module),
+        Err(e) => Err(e.emit_to_string(text)),
+    }
 }
 
-/// Writes and validates every kernel of a folder; gives the refusals and how many were written.
-fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
-    let (mut refusals, mut written) = (Vec::new(), 0);
+fn has_loop(block: &naga::Block) -> bool {
+    block.iter().any(|statement| match statement {
+        naga::Statement::Loop { .. } => true,
+        naga::Statement::Block(inner) => has_loop(inner),
+        naga::Statement::If { accept, reject, .. } => has_loop(accept) || has_loop(reject),
+        naga::Statement::Switch { cases, .. } => cases.iter().any(|case| has_loop(&case.body)),
+        _ => false,
+    })
+}
+
+/// What is written is valid, and watched if the driver ends loops and there are some. Gives whether it is.
+fn check(name: &str, source: &Source, features: Features) -> bool {
+    let module =
+        validated(&source.text).unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", source.text));
+    let mut bound = source.bindings.iter().map(|binding| &binding.bound);
+    let watched = bound.any(|bound| *bound == Bound::IterationGuard);
+    // Who watches has a loop for that.
+    let watching = module.entry_points.iter().map(|entry| &entry.function);
+    let functions = module.functions.iter().map(|(_, function)| function);
+    let mut functions = functions.chain(watching.filter(|_| !watched));
+    let loops = functions.any(|function| has_loop(&function.body));
+    assert_eq!(
+        watched,
+        features.ends_loops && loops,
+        "{name} is watched for nothing, or is not:\n{}",
+        source.text
+    );
+    watched
+}
+
+/// Writes and validates every kernel of a folder; gives the refusals, how many were written, and how many of these
+/// watch their loops.
+fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32, u32) {
+    let (mut refusals, mut written, mut watched) = (Vec::new(), 0, 0);
     for path in files(folder) {
         // Some files of races do not even pass the verifier; that is what they show.
         let Ok((module, source)) = try_load(&path) else {
@@ -148,8 +183,7 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
             let name = format!("{} @{}", path.file_stem().unwrap().display(), kernel.name);
             match write(&module, &kernel.name, &options) {
                 Ok(source) => {
-                    validate(&source.text)
-                        .unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", source.text));
+                    watched += u32::from(check(&name, &source, features));
                     let again = write(&module, &kernel.name, &options).unwrap();
                     assert_eq!(source, again, "{name} is written differently each time");
                     options.full_threadgroups = true;
@@ -157,11 +191,11 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
                     options.unroll_rows = true;
                     let full = write(&module, &kernel.name, &options)
                         .unwrap_or_else(|e| panic!("{name}: {e}"));
-                    validate(&full.text).unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", full.text));
+                    check(&name, &full, features);
                     options.guards = false;
                     let bare = write(&module, &kernel.name, &options)
                         .unwrap_or_else(|e| panic!("{name}: {e}"));
-                    validate(&bare.text).unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", bare.text));
+                    check(&name, &bare, features);
                     written += 1;
                 }
                 Err(Diagnostics(errors)) => {
@@ -172,7 +206,7 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
             }
         }
     }
-    (refusals, written)
+    (refusals, written, watched)
 }
 
 #[test]
@@ -181,18 +215,22 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
     reason = "a test says what it did not do, and why"
 )]
 fn every_kernel_is_written_or_refused_with_a_reason() {
+    let ends_loops = Features {
+        ends_loops: true,
+        ..MATRICES
+    };
     // At most that many refusals for each target, so that none creeps in.
     for (target, features, run, race) in [
         ("all", ALL, 11, 25),
-        ("matrices", MATRICES, 11, 25),
+        ("matrices", ends_loops, 11, 25),
         ("small", SMALL, 11, 25),
         ("int64", INT64, 14, 25),
     ] {
         for (folder, most, least) in [("run", run, 110), ("race", race, 110), ("textures", 24, 20)]
         {
-            let (refusals, written) = validate_folder(folder, features);
+            let (refusals, written, watched) = validate_folder(folder, features);
             println!(
-                "{target}, {folder}: {written} written, {} refused",
+                "{target}, {folder}: {written} written, {watched} of them watched, {} refused",
                 refusals.len()
             );
             for refusal in &refusals {
@@ -200,6 +238,7 @@ fn every_kernel_is_written_or_refused_with_a_reason() {
             }
             assert!(written >= least, "only {written} kernels written");
             assert!(refusals.len() <= most, "{} refusals", refusals.len());
+            assert_eq!(watched > 0, features.ends_loops, "{target}, {folder}");
         }
     }
 }
@@ -607,7 +646,7 @@ fn what_a_driver_would_follow_through_iterations_ends_in_each() {
 /// In an iteration that the driver writes out it may know what varies from round to round, or that what varies
 /// from thread to thread is multiplied by 0.
 #[test]
-fn what_a_driver_would_follow_in_a_round_that_it_knows_ends_there() {
+fn what_a_driver_would_follow_in_an_iteration_that_it_knows_ends_there() {
     let of = |first: &str, next: &str| {
         let squares: String = (0..30)
             .map(|n| format!("%q{} = mul %q{n}, %q{n}\n", n + 1))
