@@ -61,6 +61,86 @@ const ORDER: [&str; 18] = [
     "invar-bench",
 ];
 
+/// The crates that a manifest names in its tables of dependencies, those of single targets too, and whether a table is of
+/// tests.
+fn dependencies(manifest: &str) -> Vec<(String, bool)> {
+    let is_of = |table: &str, kind: &str| {
+        let of_target = table.strip_suffix(kind).and_then(|t| t.strip_suffix('.'));
+        table == kind || of_target.is_some_and(|target| target.starts_with("target."))
+    };
+    // Whether it is one of dependencies, and then of tests.
+    let tests = |table: &str| {
+        let all = ["dependencies", "build-dependencies", "dev-dependencies"];
+        let kind = all.iter().find(|kind| is_of(table, kind))?;
+        Some(*kind == "dev-dependencies")
+    };
+    // The facade is named by its library.
+    let package = |name: &str| match name.trim_matches('"') {
+        "invar" => "invar-lang".to_string(),
+        other => other.to_string(),
+    };
+    let mut found = Vec::new();
+    let (mut of_many, mut of_one) = (None, None);
+    for line in manifest.lines().map(str::trim) {
+        if let Some(head) = line.strip_prefix('[') {
+            let table = head.split(']').next().unwrap_or_default();
+            let parts = table.rsplit_once('.');
+            of_many = tests(table);
+            of_one = parts.and_then(|(table, _)| tests(table));
+            let named = parts.zip(of_one);
+            found.extend(named.map(|((_, name), of_tests)| (package(name), of_tests)));
+            continue;
+        }
+        let Some(of_tests) = of_many.or(of_one) else {
+            continue;
+        };
+        let renamed = line.split_once("package = \"");
+        let name = match renamed {
+            Some((_, name)) => name.split('"').next(),
+            None if of_many.is_some() => line.split(['.', ' ', '=']).next(),
+            None => None,
+        };
+        let name = name.filter(|name| !name.is_empty() && !name.starts_with('#'));
+        found.extend(name.map(|name| (package(name), of_tests)));
+    }
+    found
+}
+
+#[test]
+fn dependencies_stand_in_many_tables() {
+    let manifest = "[package]
+name = \"invar-ir\"
+[dependencies]
+# invar-cache = \"1\"
+invar.workspace = true
+other = { package = \"invar-ir\", version = \"1\" }
+[target.'cfg(unix)'.dependencies]
+invar-llvm = { workspace = true }
+
+[build-dependencies]
+invar-wgsl = \"1\"
+[target.\"cfg(windows)\".dev-dependencies]
+invar-msl = \"1\"
+[dependencies.invar-runtime]
+version = \"1\"
+[dev-dependencies.short]
+package = \"invar-prove\"
+[features]
+invar-py = []
+[workspace.dependencies]
+invar-interp = \"1\"";
+    let of_all = ["invar-lang", "invar-ir", "invar-llvm", "invar-wgsl"];
+    let mut expected: Vec<(String, bool)> = of_all.map(|name| (name.to_string(), false)).into();
+    expected.push(("invar-msl".to_string(), true));
+    expected.push(("invar-runtime".to_string(), false));
+    expected.push(("short".to_string(), true));
+    expected.push(("invar-prove".to_string(), true));
+    assert_eq!(dependencies(manifest), expected);
+}
+
+/// What tests of any crate may use: it compares devices with the reference machine.
+const OF_TESTS: &str = "invar-conformance";
+
 #[test]
 fn crates_depend_only_downward() {
     let place: BTreeMap<&str, usize> = ORDER.iter().enumerate().map(|(i, n)| (*n, i)).collect();
@@ -80,21 +160,16 @@ fn crates_depend_only_downward() {
             .get(name)
             .unwrap_or_else(|| panic!("{name} has no place in the order of crates"));
         seen += 1;
-        let dependencies = text.split("[dependencies]").nth(1).unwrap_or_default();
-        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
-        for line in dependencies.lines() {
-            let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
-            // The facade is named by its library.
-            let dependency = match dependency {
-                "invar" => "invar-lang",
-                other => other,
+        for (dependency, of_tests) in dependencies(&text) {
+            let Some(there) = place.get(&*dependency) else {
+                continue;
             };
-            if let Some(there) = place.get(dependency) {
-                assert!(
-                    there < here,
-                    "{name} depends on {dependency}, which is not below it"
-                );
-            }
+            // Its own tests may want features of it.
+            let is_allowed = of_tests && (dependency == OF_TESTS || dependency == name);
+            assert!(
+                there < here || is_allowed,
+                "{name} depends on {dependency}, which is not below it"
+            );
         }
     }
     assert!(seen >= 18, "only {seen} manifests were found");
