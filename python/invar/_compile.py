@@ -66,7 +66,7 @@ class Body(Expressions):
         if isinstance(node.test, ast.Constant) and node.test.value:
             return self.kernel_while(node)
         rest = []
-        return self.unrolled(node, self.rounds_while(node, rest), "while", rest)
+        return self.unrolled(node, self.iterations_of_while(node, rest), "while", rest)
 
     def kernel_while(self, node):
         self.at(node.test)
@@ -75,8 +75,8 @@ class Body(Expressions):
         test = lambda: self.operand(node.test)
         return _control.kernel_while(test, lambda: self.block(node.body), places)
 
-    def rounds_while(self, node, rest):
-        """The rounds of a ``while`` as long as its condition is known; ``rest`` gets what follows."""
+    def iterations_of_while(self, node, rest):
+        """The iterations of a ``while`` as long as its condition is known; ``rest`` gets what follows."""
         t = _trace.current()
         while True:
             start, region = t.builder.mark(), Region()
@@ -107,10 +107,10 @@ class Body(Expressions):
 
             return _control.kernel_for(items, body, self.places(assigned(node)))
         plain = not hasattr(type(items), "__next__")
-        return self.unrolled(node, self.rounds_for(node, self.items(node.iter, items), plain), "for")
+        return self.unrolled(node, self.iterations_of_for(node, self.items(node.iter, items), plain), "for")
 
-    def rounds_for(self, node, items, plain):
-        """The rounds of an unrolled ``for``."""
+    def iterations_of_for(self, node, items, plain):
+        """The iterations of an unrolled ``for``."""
         held = not plain and isinstance(node.iter, (ast.Name, ast.Attribute, ast.Subscript))
         while True:
             if held:
@@ -126,20 +126,20 @@ class Body(Expressions):
 
             yield body
 
-    def unrolled(self, node, rounds, word, rest=()):
-        """A loop whose rounds are known when the kernel is compiled, and what follows on them."""
+    def unrolled(self, node, iterations, word, rest=()):
+        """A loop whose iterations are known when the kernel is compiled, and what follows on them."""
         t, inside = _trace.current(), set().union(*map(jumps, node.body))
         whole = Frame("unrolled", inside & {"break"}, f"this `{word}`")
         t.frames.append(whole)
         signal = None
-        for count, body in enumerate(rounds):
-            if count == _control.MAX_ROUNDS:
+        for count, body in enumerate(iterations):
+            if count == _control.MAX_ITERATIONS:
                 self.fail(
                     node,
-                    f"this `{word}` unrolls more than {_control.MAX_ROUNDS} rounds: for a loop in the "
+                    f"this `{word}` unrolls more than {_control.MAX_ITERATIONS} iterations: for a loop in the "
                     "kernel " + ("write iv.range(...)" if word == "for" else "make its condition a traced value"),
                 )
-            frame = Frame("round", inside & {"continue"}, "a round of the loop")
+            frame = Frame("iteration", inside & {"continue"}, "an iteration of the loop")
             t.frames.append(frame)
             signal, _ = _control.leave_frame(frame, body())
             if signal is CONTINUE:

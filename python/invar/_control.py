@@ -5,12 +5,12 @@ Conditions known at compile time choose a block. A traced condition makes region
 *region* remembers what the kernel's code stored in it: variables, elements of lists and dicts,
 attributes. Behind a branch what differs is merged, place by place; a loop carries the places that its
 body stores to. Which these are, and their types, shows the body itself: a loop's body is compiled
-again until what it was taken to carry (``Rounds``) holds. Nothing of Python changes by that, for what
+again until what it was taken to carry (``Iterations``) holds. Nothing of Python changes by that, for what
 cannot be put back is refused in a region (``check_change``).
 
 A jump that has regions between itself and its target becomes a ``break``, ``continue`` or ``return``
 of the IR. To leave an unrolled loop or an inlined function so, what follows the first such branch
-stands in an IR loop of one round (``enclose``). A jump through several IR loops leaves them one by
+stands in an IR loop of one iteration (``enclose``). A jump through several IR loops leaves them one by
 one, each with a flag.
 
 Absent: the syntax of Python (``_compile``), and changes that other code than the kernel's makes.
@@ -34,8 +34,8 @@ from ._values import (
     zero,
 )  # fmt: skip
 
-#: An unrolled loop may have no more rounds.
-MAX_ROUNDS = 65536
+#: The most iterations that an unrolled loop may have.
+MAX_ITERATIONS = 65536
 MISSING = object()
 
 
@@ -511,7 +511,7 @@ def jump(signal):
     index = max(i for i, frame in enumerate(t.frames) if frame.kind in wanted)
     target = t.frames[index]
     if target.kind == "unrolled" and signal.kind == "continue":
-        index = max(i for i, frame in enumerate(t.frames) if frame.kind == "round")
+        index = max(i for i, frame in enumerate(t.frames) if frame.kind == "iteration")
         target = t.frames[index]
     for i in range(len(t.frames) - 1, index, -1):
         if t.frames[i].ways is not None and target.kind != "kernel":
@@ -533,14 +533,14 @@ def jump(signal):
 
 class Frame:
     """A branch, loop or function around the current line. ``kind`` is ``if``, ``with``, ``loop`` (of
-    the kernel), ``unrolled``, ``round`` (of an unrolled loop), ``finally``, ``function``, or ``kernel``,
+    the kernel), ``unrolled``, ``iteration`` (of an unrolled loop), ``finally``, ``function``, or ``kernel``,
     which is left for good."""
 
     def __init__(self, kind, jumps=(), where="", final=None):
         self.kind, self.where, self.final = kind, where, final
         #: The jumps in its syntax that lead to it.
         self.jumps = jumps
-        #: The ways out of its IR loop, of the author's or of one round; ``None`` where it has none.
+        #: The ways out of its IR loop, of the author's or of one iteration; ``None`` where it has none.
         self.ways = None
 
     def open(self, first):
@@ -551,7 +551,7 @@ class Frame:
         t.regions.append(self.region)
 
     def leave(self, signal, target=None):
-        """A jump: to the end or the next round of its IR loop, or on to a target further out."""
+        """A jump: to the end or the next iteration of its IR loop, or on to a target further out."""
         t = _trace.current()
         kind = "exit" if target is not None else "break"
         if self.kind == "loop" and target is None and signal.kind in ("continue", "yield"):
@@ -614,7 +614,7 @@ class Frame:
         return value
 
 
-# ---- loops of one round ----
+# ---- loops of one iteration ----
 
 
 def enclose(statement_jumps):
@@ -624,7 +624,7 @@ def enclose(statement_jumps):
     if not statement_jumps:
         return
     start = len(t.frames)
-    while start and t.frames[start - 1].kind in ("unrolled", "round", "function", "finally"):
+    while start and t.frames[start - 1].kind in ("unrolled", "iteration", "function", "finally"):
         start -= 1
         if t.frames[start].kind == "function":
             break
@@ -636,7 +636,7 @@ def enclose(statement_jumps):
 
 
 def leave_frame(frame, signal):
-    """The end of a function, an unrolled loop or a round: ends its IR loop, if it has one. Gives the
+    """The end of a function, an unrolled loop or an iteration: ends its IR loop, if it has one. Gives the
     signal behind it, and what a function returns."""
     t = _trace.current()
     t.frames.pop()
@@ -654,7 +654,7 @@ def leave_frame(frame, signal):
     through = signal is not None and (
         signal is UNREACHABLE
         or (signal.kind == "return" and frame.kind != "function")
-        or (signal.kind == "break" and frame.kind == "round")
+        or (signal.kind == "break" and frame.kind == "iteration")
     )
     if through:
         t.frames.append(frame)
@@ -735,16 +735,16 @@ class Slot:
     """One carried value: its type, what it is (``int`` or ``float``) while it is weak, and what it is
     before the loop."""
 
-    def __init__(self, rounds, ty, weak, old, name):
-        self.rounds, self.type, self.weak, self.old, self.name = rounds, ty, weak, old, name
+    def __init__(self, iterations, ty, weak, old, name):
+        self.iterations, self.type, self.weak, self.old, self.name = iterations, ty, weak, old, name
         self.active = False
 
     def retype(self, ty, weak=None):
         """The value has met a type: the loop is compiled again with it."""
-        self.type, self.weak, self.rounds.dirty = self.type.with_scalar(ty.scalar), weak, True
+        self.type, self.weak, self.iterations.dirty = self.type.with_scalar(ty.scalar), weak, True
 
     def value(self, number):
-        """The value that a round begins with."""
+        """The value that an iteration begins with."""
         self.active = True
         weak = frozenset([self]) if self.weak and self.weak != "bool" else None
         if self.name.isidentifier():
@@ -752,13 +752,13 @@ class Slot:
         return Value(number, self.type, weak)
 
     def take(self, x):
-        """Takes what a round hands on; changes its type for what is no longer weak."""
+        """Takes what an iteration hands on; changes its type for what is no longer weak."""
         kind, own = weak_kind(x), default_type(x)
         if kind is None:
             if own == self.type:
                 return
             if self.weak and not own.is_bool and (own.is_float or self.weak == "int"):
-                self.type, self.weak, self.rounds.dirty = own, None, True
+                self.type, self.weak, self.iterations.dirty = own, None, True
                 return
         elif (kind == "bool") == self.type.is_bool:
             if self.weak == "int" and kind == "float":
@@ -767,18 +767,18 @@ class Slot:
             if fits(kind, self.type):
                 return
         after = own if kind is None else "an int" if kind == "int" else f"a {kind}"
-        raise _Poison(f"changes its type in the loop: it is {self.type} at first and {after} after a round")
+        raise _Poison(f"changes its type in the loop: it is {self.type} at first and {after} after an iteration")
 
 
-class Rounds(Merge):
-    """What a loop carries, as far as compiling its body has shown: what its rounds left, beside what was there
+class Iterations(Merge):
+    """What a loop carries, as far as compiling its body has shown: what its iterations left, beside what was there
     before, the first way."""
 
     is_certain = False
-    unassigned = "has no value at the end of a round of the loop"
-    other_object = "is {1}another object after a round of the loop; only values can change"
+    unassigned = "has no value at the end of an iteration of the loop"
+    other_object = "is {1}another object after an iteration of the loop; only values can change"
     other_shape = "changes its length or shape in the loop"
-    no_number = "is None before the loop and a number after a round: begin with a number"
+    no_number = "is None before the loop and a number after an iteration: begin with a number"
 
     def __init__(self, assigned):
         #: What is carried, by place and name; of each place what gives its content from that.
@@ -793,7 +793,7 @@ class Rounds(Merge):
                 self.begins.append((container, key, operator.itemgetter(number)))
 
     def begin(self, numbers):
-        """Puts what a round begins with at its places."""
+        """Puts what an iteration begins with at its places."""
         made = {key: slot.value(n) for (key, slot), n in zip(self.carried.items(), numbers)}
         for container, key, maker in self.begins:
             store(container, key, maker(made))
@@ -805,7 +805,7 @@ class Rounds(Merge):
             store(container, key, Undefined(label(container, key), reason))
 
     def end(self, loop):
-        """Takes what the rounds of a loop have shown: of its frame."""
+        """Takes what the iterations of a loop have shown: of its frame."""
         self.loop, self.place, self.only = loop, None, []
         ways = [way for way in loop.ways if way.kind != "exit"]
         super().__init__([Way({}), *ways], loop.first, "the loop", loop.olds)
@@ -856,23 +856,23 @@ class Rounds(Merge):
 def kernel_loop(where, assigned, header, body, undefined):
     """A loop of the kernel. ``assigned`` are places that its body may store to, as containers and
     keys; ``header(types)`` opens its region and gives the loop's own values and the parameters, and
-    what closes it; ``body(own)`` compiles a round and gives its signal; ``undefined`` says what
+    what closes it; ``body(own)`` compiles an iteration and gives its signal; ``undefined`` says what
     has no value behind the loop."""
-    t, rounds = _trace.current(), Rounds(assigned)
+    t, iterations = _trace.current(), Iterations(assigned)
     place = t.place
     saved = len(t.frames), len(t.regions), len(t.arrays), len(t.functions), t.call
     start = t.builder.mark()
     while True:
-        rounds.dirty = False
+        iterations.dirty = False
         try:
-            return _attempt(rounds, where, header, body, undefined)
+            return _attempt(iterations, where, header, body, undefined)
         except _Again:
             pass
         except Exception:
-            if not rounds.dirty:
+            if not iterations.dirty:
                 raise
         finally:
-            for slot in rounds.carried.values():
+            for slot in iterations.carried.values():
                 slot.active = False
         t.builder.unwind(start)
         frames, regions, arrays, functions, call = saved
@@ -886,9 +886,9 @@ class _Again(Exception):
     """A loop carries something else than was thought."""
 
 
-def _attempt(rounds, where, header, body, undefined):
-    t, slots = _trace.current(), list(rounds.carried.values())
-    for container, key, _ in rounds.begins:
+def _attempt(iterations, where, header, body, undefined):
+    t, slots = _trace.current(), list(iterations.carried.values())
+    for container, key, _ in iterations.begins:
         read(container, key)
     init = [to_type(slot.old, slot.type, shown(slot.name)).id for slot in slots]
     first = t.builder.value_count()
@@ -896,7 +896,7 @@ def _attempt(rounds, where, header, body, undefined):
     frame = Frame("loop", where=where)
     frame.open(first)
     t.frames.append(frame)
-    rounds.begin(params)
+    iterations.begin(params)
     signal = body(own)
     if signal is None or signal is CONTINUE:
         frame.leave(Signal("yield"))
@@ -904,16 +904,16 @@ def _attempt(rounds, where, header, body, undefined):
         jump(signal)
     t.frames.pop()
     region = t.builder.close_region()
-    rounds.end(frame)
-    if rounds.dirty:
+    iterations.end(frame)
+    if iterations.dirty:
         raise _Again
 
     def behind(_):
-        rounds.forbid()
-        for container, key in rounds.only:
+        iterations.forbid()
+        for container, key in iterations.only:
             store(container, key, Undefined(label(container, key), undefined))
 
-    frame.close(rounds, init, lambda init, rows: close(init, region, rows), behind)
+    frame.close(iterations, init, lambda init, rows: close(init, region, rows), behind)
 
 
 class Range:
@@ -927,7 +927,7 @@ class Range:
             if not numeric(x) or weak_kind(x) in ("bool", "float"):
                 raise _trace.error(f"iv.range() of {describe(x)}: its arguments are integers")
         if is_number(step) and step == 0:
-            raise _trace.error("iv.range() with a step of 0 has no rounds")
+            raise _trace.error("iv.range() with a step of 0 has no iterations")
         self.start, self.stop, self.step = start, stop, step
 
     def __iter__(self):
@@ -970,7 +970,7 @@ def kernel_for(items, body, assigned=()):
 
         return Value(index, ty), params, close
 
-    undefined = f"is assigned only in {where}, which may have no rounds: assign it before the loop too"
+    undefined = f"is assigned only in {where}, which may have no iterations: assign it before the loop too"
     return kernel_loop(where, assigned, header, body, undefined)
 
 
@@ -981,7 +981,7 @@ def kernel_while(test, body, assigned=()):
     def header(types):
         return None, open_region(types), lambda *parts: t.emit("loop_", *parts)
 
-    def rounds(_):
+    def iteration(_):
         c = truth(test())
         if isinstance(c, Value):
             then = no_region()
@@ -993,7 +993,7 @@ def kernel_while(test, body, assigned=()):
         return body()
 
     undefined = f"is assigned only in {where}: assign it before the loop, to give its type"
-    return kernel_loop(where, assigned, header, rounds, undefined)
+    return kernel_loop(where, assigned, header, iteration, undefined)
 
 
 # ---- parts of expressions that not every thread evaluates ----

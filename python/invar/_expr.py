@@ -235,7 +235,7 @@ class Expressions:
     # -- comprehensions --
 
     def comprehension(self, node, make):
-        """Gives ``make(body)`` for each round of a comprehension, one by one."""
+        """Gives ``make(body)`` for each iteration of a comprehension, one by one."""
         targets = {
             part.id
             for generator in node.generators
@@ -248,7 +248,7 @@ class Expressions:
         # Python evaluates the first iterable in the function around.
         first = self.items(node.generators[0].iter, self.eval(node.generators[0].iter))
 
-        def rounds(number):
+        def iterations(number):
             if number == len(node.generators):
                 yield make(body)
                 return
@@ -261,9 +261,9 @@ class Expressions:
             for item in items:
                 body.assign(generator.target, item)
                 if all(body.static(test, _FILTER) for test in generator.ifs):
-                    yield from rounds(number + 1)
+                    yield from iterations(number + 1)
 
-        return rounds(0)
+        return iterations(0)
 
     def ListComp(self, node):
         return remember(list(self.comprehension(node, lambda body: body.eval(node.elt))))

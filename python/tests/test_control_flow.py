@@ -235,7 +235,7 @@ def test_early_return_of_a_kernel():
 
 
 def test_what_stands_before_a_jump_happens_once():
-    # What follows such a branch stands in a loop of one round.
+    # What follows such a branch stands in a loop of one iteration.
     def ticket(counter, limit):
         mine = iv.atomic_add(counter, 0, 1)
         if mine >= limit:

@@ -304,11 +304,11 @@ def methods(a: Float32, out: Float32):
         (entries, "sums['x']", "sums[\"x\"] = a[i]"),
     ],
 )
-def test_what_a_later_round_would_read_is_refused_where_it_is_set(function, name, line):
+def test_what_a_later_iteration_would_read_is_refused_where_it_is_set(function, name, line):
     with pytest.raises(KernelError) as e:
         enigma.compile(enigma.kernel(function))
     assert f"`{name}` is set inside a `with` block" in str(e.value) or name in ("front", "back")
-    assert "next round" in e.value.message and line in str(e.value), e.value
+    assert "next iteration" in e.value.message and line in str(e.value), e.value
 
 
 @enigma.kernel
@@ -326,7 +326,7 @@ def own_names(a: Float32, out: Float32):
         out[i] = sum(parts) + weights[1] + sum([x for x in parts])
 
 
-def test_names_that_each_round_sets_anew_are_free():
+def test_names_that_each_iteration_sets_anew_are_free():
     a = A[:4]
     wanted = 2 * (2 * a + 1) + 2 * np.where(a > 1, a, a + 1)
     assert run(own_names, 4).tolist() == wanted.tolist()

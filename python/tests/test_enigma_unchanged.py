@@ -597,7 +597,7 @@ def test_a_builder_s_loops_carry_no_names():
         return emit_mlir(builder)
 
     assert "kernel @summed" in summed(True)
-    with pytest.raises(enigma.EnigmaError, match="`total` is set .* next round") as e:
+    with pytest.raises(enigma.EnigmaError, match="`total` is set .* next iteration") as e:
         summed(False)
     assert e.value.line is not None
 

@@ -100,7 +100,7 @@ def test_assigned_only_in_a_loop():
             v = i
         out[0] = iv.u32(v)  # use
 
-    refused(k, r"`v` is assigned only in the `for` on line \d+.*may have no rounds", "# use")
+    refused(k, r"`v` is assigned only in the `for` on line \d+.*may have no iterations", "# use")
 
 
 def test_type_changes_in_a_branch():
@@ -133,8 +133,8 @@ def test_an_endless_unrolled_while():
             out[0] = n
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("invar._control.MAX_ROUNDS", 50)
-        refused(k, r"unrolls more than \d+ rounds", "# while")
+        patch.setattr("invar._control.MAX_ITERATIONS", 50)
+        refused(k, r"unrolls more than \d+ iterations", "# while")
 
 
 def test_recursion():

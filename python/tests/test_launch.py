@@ -1328,9 +1328,9 @@ def test_numbers_and_arrays_that_would_be_taken_for_others():
 
 
 @iv.kernel
-def tens(x: iv.Buffer[iv.f32], rounds: iv.Scalar[iv.u32]):
+def tens(x: iv.Buffer[iv.f32], iterations: iv.Scalar[iv.u32]):
     v = x[tid()]
-    for _ in iv.range(rounds):
+    for _ in iv.range(iterations):
         v = iv.sin(v)
     x[tid()] = v * 0 + 10
 

@@ -432,7 +432,7 @@ def ranges_of_float_values(x: F):
         x[0] = 1.0
 
 
-@says(r"iv\.range\(\) with a step of 0 has no rounds")
+@says(r"iv\.range\(\) with a step of 0 has no iterations")
 def ranges_without_a_step(x: F):
     for i in iv.range(0, 4, 0):
         x[i] = 1.0
@@ -482,7 +482,7 @@ def objects_that_differ(x: F, y: F):
     v[0] = 1.0
 
 
-@says(r"`name` is another object after a round of the loop; only values can change")
+@says(r"`name` is another object after an iteration of the loop; only values can change")
 def text_that_changes_in_a_loop(x: F):
     name = "a"
     for i in iv.range(3):
@@ -491,7 +491,7 @@ def text_that_changes_in_a_loop(x: F):
         name = "b"
 
 
-@says(r"`best` is None before the loop and a number after a round: begin with a number")
+@says(r"`best` is None before the loop and a number after an iteration: begin with a number")
 def none_before_a_loop(x: I):
     best = None
     for i in iv.range(4):
@@ -508,7 +508,7 @@ def none_before_a_branch(x: I):
     x[0] = best
 
 
-@says(r"`v` changes its type in the loop: it is bool at first and an int after a round")
+@says(r"`v` changes its type in the loop: it is bool at first and an int after an iteration")
 def bools_that_become_numbers_in_a_loop(x: I):
     v = False
     for i in iv.range(4):

@@ -50,7 +50,7 @@ def a_list_that_grows(x, i, iv):
 
 
 @case
-def a_generator_sees_what_rounds_did(x, i, iv):
+def a_generator_sees_what_iterations_did(x, i, iv):
     state = [x]
 
     total = 0
@@ -700,8 +700,8 @@ def test_an_endless_for():
             pass
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("invar._control.MAX_ROUNDS", 50)
-        refused(k, "this `for` unrolls more than 50 rounds")
+        patch.setattr("invar._control.MAX_ITERATIONS", 50)
+        refused(k, "this `for` unrolls more than 50 iterations")
 
 
 def test_an_operator_that_only_some_threads_evaluate_changes_nothing():

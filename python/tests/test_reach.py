@@ -509,7 +509,7 @@ def copies_of_what_differs_may_change(i, _):
 
 
 @case
-def what_a_round_makes_may_change_in_it(i, _):
+def what_an_iteration_makes_may_change_in_it(i, _):
     total = 0
     for j in _.range(i):
         parts = []

@@ -59,7 +59,7 @@ class _Region:
         self.region = _control.Region()
         if self.is_loop:
             self.region.reads = {}
-        self.rounds = _plain.Rounds() if self.is_loop and t.locate is not None else None
+        self.iterations = _plain.Iterations() if self.is_loop and t.locate is not None else None
         t.regions.append(self.region)
         return params
 
@@ -91,7 +91,7 @@ class _Region:
 
     def changed(self):
         """The places that the block has changed, and what stands there now. Refuses a loop whose
-        rounds read what the round before set."""
+        iterations read what the iteration before set."""
         found = []
         for place, (container, key, old) in self.region.log.items():
             new = _control.get(container, key)
@@ -105,7 +105,7 @@ class _Region:
             if known and place in (self.region.reads or ()):
                 where = self.region.writes[place]
                 self.refuse(_control.label(container, key), where and _syntax.position(*where))
-        name = self.rounds.changed() if self.rounds is not None else None
+        name = self.iterations.changed() if self.iterations is not None else None
         if name is not None:
             self.refuse(name, _trace.here())
         return found
@@ -113,7 +113,7 @@ class _Region:
     @staticmethod
     def refuse(name, place):
         raise EnigmaKernelError(
-            f"`{name}` is set inside a `with` block, which does not carry it to the next round, and is "
+            f"`{name}` is set inside a `with` block, which does not carry it to the next iteration, and is "
             "read there: pass it through `init=` of for_range, keep it in a register_tensor, or write "
             "the loop as `for i in enigma.range(...)`",
             place,
@@ -217,7 +217,7 @@ class Arm(_Region):
 
 class Carry:
     """The values that a ``for_range`` carries: ``carry[k] = ...`` in the block gives the next
-    round's, and behind the loop ``carry[k]`` is the last."""
+    iteration's, and behind the loop ``carry[k]`` is the last."""
 
     def __init__(self, initial):
         self.state = list(initial)
@@ -263,7 +263,7 @@ class for_range(_Region):
         if self.type.kind != "scalar" or not self.type.is_integer:
             raise error(f"a loop counts in an integer type, not {dtype!r}")
         if _values.is_number(step) and step == 0:
-            raise error("for_range with a step of 0 has no rounds")
+            raise error("for_range with a step of 0 has no iterations")
         # A step down has a sign, whatever the index's type.
         signed = type_named(f"i{self.type.bits}")
         down = step < 0 if _values.is_number(step) else getattr(traced(step), "type", None) == signed
@@ -309,7 +309,7 @@ class for_range(_Region):
 
 class while_(_Region):
     """``with while_(lambda: condition):`` repeats its block as long as the condition holds, which is
-    evaluated before each round: keep what it depends on in memory or a register_tensor."""
+    evaluated before each iteration: keep what it depends on in memory or a register_tensor."""
 
     is_loop = True
 

@@ -368,7 +368,7 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
     """Copies ``count`` elements, in order. Each thread that comes here makes the whole copy, so that it
     sees the data at once and others do behind a barrier; to share the work give each thread offsets
     of its own. ``mask_fn(i)`` says which elements are copied; ``coalesced_width`` is how many
-    neighbours, 1, 2 or 4, a round of the loop copies where that divides a known ``count``.
+    neighbours, 1, 2 or 4, an iteration of the loop copies where that divides a known ``count``.
 
     Element ``i`` of a tensor with a layout is its ``i``-th as ``load()`` and ``store()`` walk it; of
     one without a layout, and of an array given to compile(), it is element ``i`` of the memory from

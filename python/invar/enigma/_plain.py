@@ -1,7 +1,7 @@
 """Blocks of a builder, which run as plain Python: their lines, and the names that loops rebind.
 
 The compiler sees no statement of such a block, so where it stands is asked of Python's frames, and
-what the rounds of a loop would hand on is read off its text.
+what the iterations of a loop would hand on is read off its text.
 
 Absent: what functions that a block calls read and set, and lists and objects that it changes.
 """
@@ -47,8 +47,8 @@ def _names(node):
                 yield name, read
 
 
-class Rounds:
-    """What the names that a loop's rounds read before they set them hold as the loop begins."""
+class Iterations:
+    """What the names that a loop's iterations read before they set them hold as the loop begins."""
 
     def __init__(self):
         self.frame = author()
@@ -71,7 +71,7 @@ class Rounds:
                         yield from _names(part)
 
     def changed(self):
-        """A name that the rounds hand on, or ``None``."""
+        """A name that the iterations hand on, or ``None``."""
         for name, old in self.before.items():
             new = self.frame.f_locals.get(name, _MISSING)
             if old is not _MISSING and not isinstance(old, Undefined) and new is not old:
