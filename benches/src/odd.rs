@@ -60,16 +60,16 @@ impl Text {
     }
 
     /// Lines with `#` in the place of each number, and `#-` in that of the number before it.
-    pub fn repeat(&mut self, rounds: usize, lines: &str) {
-        for i in 1..=rounds {
+    pub fn repeat(&mut self, count: usize, lines: &str) {
+        for i in 1..=count {
             let own = lines.replace("#-", &(i - 1).to_string());
             self.line(&own.replace('#', &i.to_string()));
         }
     }
 
     /// The same, of one of several variants in turn.
-    pub fn cycle(&mut self, rounds: usize, variants: &[&str]) {
-        for i in 1..=rounds {
+    pub fn cycle(&mut self, count: usize, variants: &[&str]) {
+        for i in 1..=count {
             let own = variants[i % variants.len()].replace("#-", &(i - 1).to_string());
             self.line(&own.replace('#', &i.to_string()));
         }
@@ -454,7 +454,7 @@ pub const KINDS: &[Kind] = &[
         );
         k.line("break %c\n}\nstore %z[%i], %v0");
     }),
-    kind("next rounds", |k, n| {
+    kind("next iterations", |k, n| {
         k.line("%v0 = for %j = %zero to %one step %one carry(%w0 = %c) {");
         k.repeat(
             n / 5,

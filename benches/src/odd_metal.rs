@@ -178,7 +178,7 @@ pub const KINDS: &[Kind] = &[
         k.repeat(n / 6, "v = v * 3 + c; if (v < #) { w = #; v += #; break; }");
         k.line("}");
     }),
-    kind("next rounds, Metal", |k, n| {
+    kind("next iterations, Metal", |k, n| {
         k.line("for (uint j = 0; j < n; ++j) {");
         k.repeat(n / 5, "v = v * 3 + c; if (v < #) continue;");
         k.line("w += s; }");

@@ -1,4 +1,4 @@
-// Arrays of one element, in loops that are written out: no round is made behind the end, where other fields lie.
+// Arrays of one element, in loops that are written out: no iteration is made behind the end, where other fields lie.
 #include <metal_stdlib>
 using namespace metal;
 

@@ -16,7 +16,7 @@ kernel void sums(device const float * x [[buffer(0)]], device float * y [[buffer
 // run: @sums(x = iota(16), y = zeros(8), columns = [4]) grid(2) threadgroup(2)
 //   -> y == [2, 10, 18, 26, 4, 12, 20, 28]
 
-// The author says how many rounds are written out as one: all of them, once with the test in front, once behind.
+// The author says how many iterations are written out as one: all of them, once with the test in front, once behind.
 kernel void counted(device const float * x [[buffer(0)]], device float * y [[buffer(1)]],
                     constant uint & columns [[buffer(2)]],
                     uint i [[thread_position_in_grid]]) {

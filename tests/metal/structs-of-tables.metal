@@ -67,7 +67,7 @@ static Point times(Point p, uint word) {
     return all;
 }
 
-// So many loops that none is written out for its rounds.
+// So many loops that none is written out for its iterations.
 #define EIGHT(WHAT) WHAT WHAT WHAT WHAT WHAT WHAT WHAT WHAT
 
 kernel void walk(device const uint * words [[buffer(0)]], device const Point * in [[buffer(1)]], device Point * out [[buffer(2)]],

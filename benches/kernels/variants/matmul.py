@@ -107,7 +107,7 @@ def while_loop(a: X, b: X, c: X, n: U):
 
 @iv.kernel
 def unrolled(a: X, b: X, c: X, n: U):
-    """Four steps a round."""
+    """Four steps an iteration."""
     x, y = iv.thread_position_in_grid("x"), iv.thread_position_in_grid("y")
     total = 0.0
     for k in iv.range(iv.u32(0), n, 4):
@@ -183,7 +183,7 @@ VARIANTS = [
     ("constant size", constant, *SQUARE, {}),
     ("size of the dispatch", from_the_dispatch, *SQUARE, {}),
     ("while", while_loop, *SQUARE, N),
-    ("four steps a round", unrolled, *SQUARE, N),
+    ("four steps an iteration", unrolled, *SQUARE, N),
     ("shifts", shifted, *SQUARE, {}),
     ("running indices", running_index, *SQUARE, N),
     ("one dimension", flat, SIDE * SIDE, 256, N),

@@ -122,7 +122,7 @@ def signed(a: X, b: X, c: X, n: iv.Scalar[iv.i32], width=16):
 
 @iv.kernel
 def double_buffered(a: X, b: X, c: X, n: U, width=16):
-    """One barrier a round, with two pairs of tiles."""
+    """One barrier an iteration, with two pairs of tiles."""
     x, y, column, row = positions()
     size = width * width
     left, right = (iv.threadgroup_alloc(iv.f32, 2 * size) for _ in range(2))

@@ -541,7 +541,7 @@ impl Guide for Unguided {
         None
     }
 
-    fn holds(&self, _condition: Value, _rounds: &Iterations) -> Option<bool> {
+    fn holds(&self, _condition: Value, _iterations: &Iterations) -> Option<bool> {
         None
     }
 

@@ -19,7 +19,7 @@ fn symbol(kernel: &Kernel, symbol: Symbol) -> String {
             let dim = dim.map_or(String::new(), |dim| format!(".{}", dim.name()));
             format!("{op}{dim}")
         }
-        Symbol::Iteration(index) => format!("round({})", kernel.value_name(index)),
+        Symbol::Iteration(index) => format!("iteration({})", kernel.value_name(index)),
         Symbol::Power(count, width) => format!("2^({} % {width})", kernel.value_name(count)),
         Symbol::Value(value) => kernel.value_name(value),
     }

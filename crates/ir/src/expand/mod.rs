@@ -101,7 +101,7 @@ fn expanded(
 ) -> Result<Module, Diagnostics> {
     let mut module = module;
     for index in 0..module.kernels.len() {
-        // An expansion may use rows that have one themselves; each round writes out one level.
+        // An expansion may use rows that have one themselves; each iteration writes out one level.
         while needs_expansion(&module, index, keep) {
             let mut exceeded = false;
             module = rewrite(module, index, &mut |b, inst| {

@@ -139,7 +139,7 @@ fn with_alpha(b: &mut KernelBuilder, [color, alpha]: [Value; 2]) -> Value {
 
 /// `c < 0.0031308 ? 12.92 * c : 1.055 * c^(5/12) - 0.055`. With `q = c^(1/4)` the power is `q *
 /// cbrt(q)^2`; the cube root of a `q` from 0.236 to 1 is the line `0.522 + q / 2`, 3 % off, and two
-/// rounds of Halley's `y * (y^3 + 2q) / (2y^3 + q)`, which cube the error.
+/// iterations of Halley's `y * (y^3 + 2q) / (2y^3 + q)`, which cube the error.
 fn encode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
     let ty = b.ty(c);
     let two = number(b, ty, 2.0);
@@ -169,7 +169,7 @@ fn encode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
 ///
 /// Above, with `t = (1000 * level + 14025) / 269025` the base, whose rounding error `r` is known
 /// exactly, the power is `(t * t^(1/5))^2`. The fifth root of a `t` from 0.09 to 1 is the line `0.63 +
-/// 0.42 * t`, 6 % off, and four rounds of Newton's `(4y + t / y^4) / 5`, which square the error. What
+/// 0.42 * t`, 6 % off, and four iterations of Newton's `(4y + t / y^4) / 5`, which square the error. What
 /// the root `y` still misses follows from `t - y^5`, computed with its rounding errors; it and `r`
 /// correct the power to first order.
 fn decode_srgb(b: &mut KernelBuilder, level: Value) -> Value {

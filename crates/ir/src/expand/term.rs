@@ -255,8 +255,8 @@ impl<'t> Terms<'t> {
         std::array::from_fn(|k| results[k])
     }
 
-    /// Carries `value` through as many rounds as the largest component of `count` asks for at
-    /// `step` a round; `body` gets the value and how much of its component's count it may work
+    /// Carries `value` through as many iterations as the largest component of `count` asks for at
+    /// `step` an iteration; `body` gets the value and how much of its component's count it may work
     /// off now, which is 0 where nothing is left.
     pub(crate) fn work_off(
         &'t self,
