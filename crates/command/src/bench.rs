@@ -10,10 +10,12 @@ use invar_ir::text::case::RunCase;
 use invar_ir::{Access, Diagnostics, Kernel, ParamKind, Verified};
 use serde_json::json;
 
+use crate::input::Loaded;
+use crate::outcome::{Refusal, Verdict};
 use crate::output::{self, Output, time};
 use crate::place::Place;
 use crate::plan::{self, Inputs, Plan, Planned};
-use crate::{Loaded, Refusal, Verdict, options, program};
+use crate::{options, program};
 
 #[derive(Args)]
 pub struct BenchArgs {

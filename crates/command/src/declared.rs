@@ -12,8 +12,9 @@ use invar_ir::{
 use invar_wgsl::{Counted, Declared, Entry, Resource, is_of_three, is_padding, scalars, slots};
 use serde_json::{Map, Value as Json, json};
 
+use crate::npy;
 use crate::options::count;
-use crate::{Refusal, npy};
+use crate::outcome::Refusal;
 
 /// Lists in lists deeper than this are not read.
 pub const MAX_DEPTH: u32 = 32;

@@ -18,7 +18,9 @@ use invar_ir::diagnostic::path_text;
 use invar_ir::random::split_mix_64;
 use invar_ir::{Scalar, text, verify};
 
-use crate::{Command, Refusal, Verdict, perform, show};
+use crate::action::{Command, perform};
+use crate::console::show;
+use crate::outcome::{Refusal, Verdict};
 
 #[derive(Args)]
 pub struct DemoArgs {

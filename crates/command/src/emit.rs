@@ -10,9 +10,12 @@ use invar_ir::text::case::{Expr, ExprKind, Grid, Named, RunCase};
 use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, ParamKind, Span, Verified, verify};
 use invar_wgsl::Entry;
 
+use crate::console::{say, show};
 use crate::declared::Given;
+use crate::input::Loaded;
+use crate::outcome::{Refusal, Verdict};
 use crate::plan::Inputs;
-use crate::{Loaded, Refusal, Verdict, input, options, plan, read, say, shader, show};
+use crate::{input, options, plan, read, shader};
 
 #[derive(Args)]
 pub struct EmitArgs {

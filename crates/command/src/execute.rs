@@ -20,14 +20,16 @@ use serde_json::{Value as Json, json};
 
 use crate::declared::of_param;
 use crate::files::Destination;
+use crate::input::Loaded;
 use crate::npy::{self, Array};
 use crate::options::{count, split};
+use crate::outcome::{Refusal, Verdict};
 use crate::output::{Output, refused, time};
 use crate::place::Place;
 use crate::plan::{Inputs, Plan, Planned, bound, no_parameter, options, plan, usage_or_findings};
 use crate::preview::previews;
 use crate::progress::Bar;
-use crate::{Loaded, Refusal, Verdict, input, picture, program, shader};
+use crate::{input, picture, program, shader};
 
 #[derive(Args)]
 pub struct CheckArgs {

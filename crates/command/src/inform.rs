@@ -11,8 +11,11 @@ use invar_ir::{Diagnostics, Op, Rule, Scalar, verify};
 use invar_texture::{MAX_EXTENT, MAX_TEXELS};
 use serde_json::json;
 
-use crate::options::usage;
-use crate::{Loaded, Machine, Refusal, Verdict, input, read, say, shader, show};
+use crate::console::{say, show};
+use crate::input::Loaded;
+use crate::options::{Machine, usage};
+use crate::outcome::{Refusal, Verdict};
+use crate::{input, read, shader};
 
 #[derive(Args)]
 pub struct PrintArgs {

@@ -1,14 +1,19 @@
 //! Reading modules.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::console::say;
 use crate::files::{self, Destination};
+use crate::outcome::Refusal;
 use crate::read::{Asked, Parsed, Read};
-use crate::{Loaded, Refusal, metal, say, shader};
+use crate::{metal, shader};
 use invar::report::{self, Style};
 use invar_ir::diagnostic::path_text;
-use invar_ir::{Diagnostic, Diagnostics, Source, binary, text};
+use invar_ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
+
+/// Modules that are in memory, by the name that the command line gives them.
+pub type Loaded = [(PathBuf, Module)];
 
 /// Reads a module in any form, or takes it from those in memory.
 pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refusal> {

@@ -7,7 +7,8 @@ use clap::Args;
 use invar_ir::diagnostic::path_text;
 use invar_layout::{Banks, IntTuple, Layout, Picture, SwizzledLayout};
 
-use crate::{Refusal, Verdict, show};
+use crate::console::show;
+use crate::outcome::{Refusal, Verdict};
 
 #[derive(Args)]
 pub struct LayoutArgs {

@@ -9,15 +9,13 @@
 //! Python files ([`Loaded`]).
 
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
-use invar_ir::Module;
 
+mod action;
 mod bench;
+mod console;
 mod declared;
 mod demo;
 mod emit;
@@ -29,6 +27,7 @@ mod layout;
 mod metal;
 pub mod npy;
 mod options;
+mod outcome;
 mod output;
 mod picture;
 mod place;
@@ -40,76 +39,11 @@ mod prove;
 mod read;
 mod shader;
 
+use action::{Command, perform};
+use console::{say, show, unwritten};
+pub use input::Loaded;
+use outcome::{Refusal, Verdict};
 pub use picture::as_shown;
-
-/// Why a command cannot go on: a sentence for the user, or several on lines of their own. Exit code 2.
-struct Refusal(String);
-
-impl<E: std::error::Error> From<E> for Refusal {
-    fn from(error: E) -> Refusal {
-        Refusal(error.to_string())
-    }
-}
-
-/// How a command ended that did its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// Nothing to complain of.
-    Clean,
-    /// Errors were found.
-    Errors,
-}
-
-/// Write, check and run GPU kernels: one memory model, enforced on every device.
-#[derive(Parser)]
-#[command(name = "invar", version)]
-struct Command {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Subcommand)]
-enum Action {
-    /// Verify a kernel and run it under every checker: data races, barriers, bounds.
-    ///
-    /// The inputs are those given with --arg and --grid, or else those of the file's `run` lines.
-    Check(execute::CheckArgs),
-    /// Prove that a kernel has no data race and stays in bounds for every launch, or find a launch that
-    /// breaks it.
-    Prove(prove::ProveArgs),
-    /// Run a kernel on given inputs, or the file's `run` lines.
-    Run(execute::RunArgs),
-    /// Measure a file's `run` lines, or given inputs: median time and bytes touched. What they expect is not
-    /// compared: `run` does that.
-    Bench(bench::BenchArgs),
-    /// Print a module in its canonical form.
-    Print(inform::PrintArgs),
-    /// Print a kernel as a target's code.
-    Emit(emit::EmitArgs),
-    /// Explain a rule that a report named.
-    Explain(inform::ExplainArgs),
-    /// Print a form for the inputs of a shader's entry points, to fill in for --inputs.
-    Inputs(shader::InputsArgs),
-    /// Show the table of operations, or one of them.
-    Ops(inform::OpsArgs),
-    /// Show a layout as a table, and write its picture.
-    Layout(layout::LayoutArgs),
-    /// Show the devices of this machine and what they can do.
-    Devices(inform::DevicesArgs),
-    /// Show what Invar does, on kernels of its own: mistakes caught, answers compared, pictures.
-    Demo(demo::DemoArgs),
-}
-
-/// Output for machines.
-#[derive(Args, Clone, Copy, Default)]
-struct Machine {
-    /// Print one JSON document to standard output.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Modules that are in memory, by the name that the command line gives them.
-pub type Loaded = [(PathBuf, Module)];
 
 /// Runs the command with a process's arguments, the program's name first; gives its exit code.
 ///
@@ -153,24 +87,6 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             ));
             2
         }
-    }
-}
-
-/// Does what a command says.
-fn perform(action: &mut Action, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    match action {
-        Action::Check(args) => (args.inputs.complete()).and_then(|()| execute::check(args, loaded)),
-        Action::Prove(args) => prove::prove(args, loaded),
-        Action::Run(args) => (args.inputs.complete()).and_then(|()| execute::run(args, loaded)),
-        Action::Bench(args) => (args.inputs.complete()).and_then(|()| bench::bench(args, loaded)),
-        Action::Inputs(args) => shader::inputs(args, loaded),
-        Action::Print(args) => inform::print(args, loaded),
-        Action::Emit(args) => emit::emit(args, loaded),
-        Action::Explain(args) => inform::explain(args),
-        Action::Ops(args) => inform::ops(args),
-        Action::Layout(args) => layout::layout(args),
-        Action::Devices(args) => inform::devices(args),
-        Action::Demo(args) => demo::demo(args),
     }
 }
 
@@ -234,25 +150,4 @@ fn sentence(report: &str) -> String {
 fn show_error(sentence: &str) {
     let document = serde_json::json!({ "error": sentence });
     show(&format!("{document:#}"));
-}
-
-/// What kept a line from standard output first, if that was not a reader that has gone away.
-static UNWRITTEN: Mutex<Option<io::Error>> = Mutex::new(None);
-
-fn unwritten() -> MutexGuard<'static, Option<io::Error>> {
-    UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Prints a line to standard output. A reader that has gone away is not an error; any other is told at the end.
-fn show(line: &str) {
-    if let Err(error) = writeln!(anstream::stdout(), "{line}")
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        unwritten().get_or_insert(error);
-    }
-}
-
-/// Prints a line to standard error.
-fn say(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{line}");
 }

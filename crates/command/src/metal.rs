@@ -6,8 +6,8 @@ use clap::Args;
 use invar_ir::{Diagnostic, Diagnostics, Rule, Source, text};
 use invar_msl::{Library, Wrong};
 
-use crate::Refusal;
 use crate::options::{split, usage};
+use crate::outcome::Refusal;
 use crate::read::{Asked, Parsed, Read};
 
 /// What a Metal source is compiled with.

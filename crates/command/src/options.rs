@@ -3,9 +3,18 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use clap::Args;
 use invar_ir::Diagnostic;
 
-use crate::Refusal;
+use crate::outcome::Refusal;
+
+/// Output for machines.
+#[derive(Args, Clone, Copy, Default)]
+pub struct Machine {
+    /// Print one JSON document to standard output.
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub fn simdgroup_size(text: &str) -> Result<u32, String> {
     text.parse()

@@ -6,9 +6,11 @@ use invar_ir::{Call, Diagnostic, Diagnostics, Severity, Source};
 use invar_wgsl::Written;
 use serde_json::{Value as Json, json};
 
+use crate::console::{say, show};
 use crate::options::count;
+use crate::outcome::{Refusal, Verdict};
 use crate::plan::{Inputs, Plan};
-use crate::{Refusal, Verdict, input, say, shader, show};
+use crate::{input, shader};
 
 /// Shows diagnostics, or keeps them for the JSON document.
 pub struct Output<'a> {

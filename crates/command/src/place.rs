@@ -11,8 +11,8 @@ use invar_ir::print::Printed;
 use invar_ir::text::case::{Expect, ExprKind, RunCase};
 use invar_ir::{Diagnostic, Diagnostics, Rule, Verified};
 
-use crate::Refusal;
 use crate::options::usage;
+use crate::outcome::Refusal;
 use crate::plan::Inputs;
 use crate::progress::Bar;
 

@@ -20,10 +20,12 @@ use invar_ir::{
 use invar_wgsl::{Entry, Shader};
 
 use crate::declared::{self, Given};
+use crate::input::Loaded;
 use crate::npy::{self, Array};
-use crate::options::{duration, shorten, simdgroup_size, size, split, usage};
+use crate::options::{Machine, duration, shorten, simdgroup_size, size, split, usage};
+use crate::outcome::Refusal;
 use crate::read::{Asked, Read};
-use crate::{Loaded, Machine, Refusal, input, picture, shader};
+use crate::{input, picture, shader};
 
 #[derive(Args, Default)]
 pub struct Inputs {

@@ -15,10 +15,11 @@ use crate::execute::{
     CheckArgs, Proofs, RunArgs, Written, check_one, missed_of, numbers, outs_of, write_out,
 };
 use crate::options::count;
+use crate::outcome::Refusal;
 use crate::output::{Output, time};
 use crate::place::{Place, asks_for_reference, room_for_reference};
 use crate::plan::{Plan, usage_or_findings};
-use crate::{Refusal, shader};
+use crate::shader;
 
 /// Makes buffers and arguments; what is wrong with them is told.
 fn bound(

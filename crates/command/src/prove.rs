@@ -14,8 +14,12 @@ use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
 
+use crate::console::{say, show};
 use crate::declared::{in_source, of_param};
-use crate::{Loaded, Machine, Refusal, Verdict, input, options, read, say, shader, show};
+use crate::input::Loaded;
+use crate::options::Machine;
+use crate::outcome::{Refusal, Verdict};
+use crate::{input, options, read, shader};
 
 #[derive(Args)]
 pub struct ProveArgs {

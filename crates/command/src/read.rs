@@ -6,7 +6,8 @@ use invar_ir::diagnostic::path_text;
 use invar_ir::{Diagnostic, Diagnostics, Module, Source};
 use invar_wgsl::{Entry, Shader};
 
-use crate::{Refusal, metal};
+use crate::metal;
+use crate::outcome::Refusal;
 
 /// A module, or what is wrong with its text.
 pub type Parsed = Result<Read, (Vec<Source>, Vec<Diagnostic>)>;

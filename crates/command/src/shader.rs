@@ -19,10 +19,13 @@ use invar_texture::PixelFormat;
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
+use crate::console::show;
+use crate::input::Loaded;
 use crate::options::{count, size, split, usage};
+use crate::outcome::{Refusal, Verdict};
 use crate::plan::Inputs;
 use crate::read::{Asked, Read};
-use crate::{Loaded, Refusal, Verdict, declared, files, input, metal, npy, show};
+use crate::{declared, files, input, metal, npy};
 
 #[derive(Args)]
 pub struct InputsArgs {

@@ -12,10 +12,10 @@ use invar_ir::{
     Verified, verify,
 };
 
-use crate::Target;
 use crate::case::Case;
 use crate::generate::{Options, generate};
 use crate::reduce::reduce;
+use crate::target::Target;
 
 /// What a case showed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use invar_ir::text::case::{Program, files};
 use invar_ir::text::{cases, parse, programs};
 use invar_ir::{Diagnostics, Kernel, Verified, verify};
 
-use crate::Target;
 use crate::compare::is_refusal;
+use crate::target::Target;
 
 /// What the target is like.
 #[derive(Clone, Copy, Debug)]

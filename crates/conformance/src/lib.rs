@@ -27,9 +27,7 @@ mod mutate;
 mod print;
 mod random;
 mod reduce;
-
-use invar_interp::{Arg, Dispatch};
-use invar_ir::{Diagnostics, Verified};
+mod target;
 
 pub use case::{Case, Data};
 pub use compare::{Failure, Prepared, Summary, Trial, compare, compare_case};
@@ -40,9 +38,4 @@ pub use guarded::{Guarded, Running, Side, owned, run_guarded};
 pub use mutate::{compare_mutant, judge_mutant, mutant};
 pub use print::with_prints;
 pub use reduce::reduce;
-
-/// Runs the kernel of that name on a device, in place of the reference machine: the arguments hold
-/// afterwards what the kernel left. Function constants are fixed already. An error whose rules all
-/// say that the device lacks something is a refusal, any other a failure.
-pub type Target<'t> =
-    dyn FnMut(&Verified, &str, &Dispatch, &mut [Arg<'static>]) -> Result<(), Diagnostics> + 't;
+pub use target::Target;

@@ -11,10 +11,10 @@ use invar_ir::{
 };
 use invar_texture::Sampler;
 
-use crate::Target;
 use crate::case::{Case, Data};
 use crate::compare::{Trial, compare_case, unpromised};
 use crate::random::Random;
+use crate::target::Target;
 
 /// The most elements of a buffer that a mutant gets: more would be long to read.
 const MOST_ELEMENTS: u64 = 4096;

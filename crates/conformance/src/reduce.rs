@@ -8,9 +8,9 @@
 use invar_interp::Grid;
 use invar_ir::{Const, Inst, InstKind, Kernel, Module, ParamKind, Region, Scalar, Type, Value};
 
-use crate::Target;
 use crate::case::{Case, Data};
 use crate::compare::{Trial, compare_case, unpromised, verified};
+use crate::target::Target;
 
 /// The most runs that a reduction takes.
 const MAX_RUNS: u32 = 1500;

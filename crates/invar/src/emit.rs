@@ -8,7 +8,7 @@ use invar_ir::{
     Const, ConstantKey, Diagnostics, InstKind, Kernel, Module, ParamKind, Rule, Verified, verify,
 };
 
-use crate::{Error, PixelFormat, Result};
+use crate::{Error, PixelFormat};
 
 /// What a kernel can be emitted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,12 @@ pub struct Options {
 /// # Errors
 /// [`Error::Runtime`] for options that are not usable with this kernel and target;
 /// [`Error::Diagnostics`] for what is wrong with the constants, and for what the target lacks.
-pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) -> Result<String> {
+pub fn emit(
+    module: &Verified,
+    kernel: &str,
+    target: Target,
+    options: &Options,
+) -> Result<String, Error> {
     let specialised;
     let module = if keeps_open(target, &options.constants) {
         module
@@ -230,7 +235,7 @@ struct Proof {
 }
 
 /// Proves in which launches all accesses of a kernel are in bounds. What reads its code makes the same accesses.
-fn proof(module: &Verified, kernel: &Kernel) -> Result<Proof> {
+fn proof(module: &Verified, kernel: &Kernel) -> Result<Proof, Error> {
     let name = kernel.name.clone();
     let mut strict = Module::clone(module);
     // Beyond its end nothing may be accessed here, whatever the author allows.
@@ -269,7 +274,7 @@ fn proof(module: &Verified, kernel: &Kernel) -> Result<Proof> {
 fn formats_of(
     kernel: &Kernel,
     given: &[(String, PixelFormat)],
-) -> Result<Vec<(usize, PixelFormat)>> {
+) -> Result<Vec<(usize, PixelFormat)>, Error> {
     let written = |(name, format): &(String, PixelFormat)| {
         let place = kernel.params.iter().position(|p| *p.name == **name);
         let of = place.map(|place| (place, &kernel.params[place].kind));
@@ -288,7 +293,11 @@ fn formats_of(
 }
 
 /// The lengths of threadgroup parameters in their order: of all of them, or of none.
-fn lengths_of(module: &Verified, kernel: &Kernel, given: &[(String, u64)]) -> Result<Vec<u64>> {
+fn lengths_of(
+    module: &Verified,
+    kernel: &Kernel,
+    given: &[(String, u64)],
+) -> Result<Vec<u64>, Error> {
     let mut lengths = Vec::new();
     let mut bytes = 0u64;
     let mut missing = None;
@@ -346,7 +355,7 @@ fn refused(message: impl Into<String>) -> Error {
 ///
 /// # Errors
 /// [`Error::Runtime`] where the kernel says another size, or no device has threadgroups of it.
-pub fn check_size(kernel: &Kernel, threadgroup: [u32; 3]) -> Result<()> {
+pub fn check_size(kernel: &Kernel, threadgroup: [u32; 3]) -> Result<(), Error> {
     let one = Dispatch {
         grid: Grid::Threadgroups([1; 3]),
         threadgroup,
@@ -369,7 +378,7 @@ fn native(
     threadgroup_size: Option<[u32; 3]>,
     text: invar_llvm::Text,
     options: &Options,
-) -> Result<String> {
+) -> Result<String, Error> {
     let processor = options.processor.as_deref().unwrap_or("native");
     let target = invar_llvm::Target::from_name(processor).ok_or_else(|| {
         let names: Vec<&str> = invar_llvm::Target::ALL.iter().map(|t| t.name()).collect();

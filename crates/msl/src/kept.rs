@@ -14,8 +14,8 @@ use invar_ir::{
 use invar_wgsl::{Declared, Entry, Resource};
 use serde::{Deserialize, Serialize};
 
-use crate::Kernels;
 use crate::clang::{self, Request, Sources};
+use crate::kernels::Kernels;
 
 /// Where the kernels of a source are kept.
 pub(crate) struct Place {

@@ -42,6 +42,7 @@ mod fields;
 mod flow;
 mod graph;
 mod kept;
+mod kernels;
 mod known;
 mod lanes;
 mod logging;
@@ -68,6 +69,7 @@ pub use advice::in_metal;
 pub use clang::find as find_clang;
 use clang::{Compiled, Complaint, Failure, File, Request, Sources};
 pub use invar_wgsl::directives;
+pub use kernels::Kernels;
 use places::{Calls, Places};
 use shares::Named;
 use translator::Translator;
@@ -87,20 +89,6 @@ pub struct Library {
     pub constants: Vec<(String, String)>,
 }
 
-/// Kernels made of a source.
-pub struct Kernels {
-    /// The module, to be verified.
-    pub module: Module,
-    /// The kernels and what they are given.
-    pub entries: Vec<Entry>,
-    /// The kernels that could not be translated, and why.
-    pub refused: Vec<(String, Diagnostics)>,
-    /// The names of all kernels of the source.
-    pub names: Vec<String>,
-    /// The names of its function constants.
-    pub constants: Vec<String>,
-}
-
 /// What is wrong with a source as a whole.
 #[derive(Debug)]
 pub struct Wrong {
@@ -113,19 +101,6 @@ pub struct Wrong {
 impl From<Wrong> for Diagnostics {
     fn from(wrong: Wrong) -> Diagnostics {
         wrong.diagnostics
-    }
-}
-
-impl Kernels {
-    /// What is wrong with each of those that are refused; what is wrong with several in the same way once.
-    pub fn refusals(&self) -> Diagnostics {
-        let mut all = Vec::new();
-        for error in self.refused.iter().flat_map(|(_, Diagnostics(why))| why) {
-            if !all.contains(error) {
-                all.push(error.clone());
-            }
-        }
-        Diagnostics(all)
     }
 }
 

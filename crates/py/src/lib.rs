@@ -15,6 +15,7 @@ mod device;
 mod entry;
 mod layout;
 mod load;
+mod print;
 mod run;
 mod table;
 mod texture;
@@ -22,40 +23,9 @@ mod texture;
 use pyo3::prelude::*;
 
 /// The extension module `invar._invar`.
-/// Writes what a kernel prints to `sys.stdout`, which a notebook or a test may have replaced, and what is said
-/// of lines left out to `sys.stderr`.
-fn show(kernel: &invar_ir::Kernel, printed: &invar_ir::print::Printed) {
-    let write = |py: Python<'_>| -> PyResult<()> {
-        let stream = |name: &str| py.import("sys")?.getattr(name);
-        let mut text = String::new();
-        for line in &printed.lines {
-            text.push_str(&line.text);
-            text.push('\n');
-        }
-        let out = stream("stdout")?;
-        // A process without a terminal may have none.
-        if !out.is_none() && !text.is_empty() {
-            out.call_method1("write", (text,))?;
-        }
-        let errors = stream("stderr")?;
-        if let Some(notice) = printed.notice()
-            && !errors.is_none()
-        {
-            let notice = format!("kernel `{}`: {notice}\n", kernel.name);
-            errors.call_method1("write", (notice,))?;
-        }
-        Ok(())
-    };
-    Python::attach(|py| {
-        if let Err(error) = write(py) {
-            error.write_unraisable(py, None);
-        }
-    });
-}
-
 #[pymodule]
 fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    invar_runtime::on_print(show);
+    invar_runtime::on_print(print::show);
     invar_runtime::watch_forks();
     m.add_class::<build::Builder>()?;
     m.add_class::<entry::Entry>()?;

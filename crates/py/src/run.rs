@@ -18,6 +18,7 @@ use pyo3::types::PyList;
 use crate::away::{Signals, away, interruptible};
 use crate::convert::{diagnostics, is_shader, named, refuse, reported, scalar};
 use crate::device::{Given, Sizes, given};
+use crate::print::show;
 
 /// A module of kernels.
 #[pyclass(module = "invar._invar", frozen)]
@@ -236,7 +237,7 @@ impl Module {
             }
             let found = found.map_err(|errors| diagnostics(&self.module, &errors))?;
             if let Some(kernel) = verified.kernel(kernel) {
-                crate::show(kernel, &found.printed);
+                show(kernel, &found.printed);
             }
             let mut diagnostics = found.diagnostics.clone();
             for written in self.written.iter().filter(|w| w.kernel == kernel) {

@@ -3,7 +3,7 @@
 
 use invar_ir::{Const, Diagnostic, ElementType, Module, ParamKind, Scalar, StructDef};
 
-use crate::Entry;
+use crate::entry::Entry;
 
 /// An element type, and the structs in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use naga::{
     SampleLevel, ScalarKind, StorageAccess, StorageFormat, TypeInner,
 };
 
-use crate::Resource;
+use crate::entry::Resource;
 use crate::translator::{Done, Translator};
 use crate::types::scalar;
 use crate::value::{Index, Val};

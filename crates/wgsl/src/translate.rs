@@ -17,7 +17,7 @@ use naga::{
 };
 use smallvec::SmallVec;
 
-use crate::Resource;
+use crate::entry::Resource;
 use crate::overrides::Overrides;
 use crate::place::Lines;
 use crate::pointers;
